@@ -20,9 +20,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_model::view::messages;
-use unspool_model::view::profile::Profile;
 use unspool_testkit::home::Home;
 use unspool_testkit::{corpus, graph};
 
@@ -242,8 +242,8 @@ fn conversations(
 /// The uuids of the conversation as the newest client reads it, without what the SDK hides.
 fn read(bytes: &[u8]) -> Vec<String> {
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
-    let lines = messages::live_lines(&session, Profile::NEWEST);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let lines = messages::live_lines(&session, ClientProfile::NEWEST);
     let records = lines.iter().map(|at| &session.records[*at as usize]);
     let shown = records.filter(|record| {
         record.is_conversation()

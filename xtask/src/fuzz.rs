@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 use unspool_testkit::graph;
 use unspool_testkit::random::Random;
 
@@ -161,7 +161,7 @@ fn prepare(target: &str) -> Outcome {
 
 /// Names of secrets, with something that could be one behind each.
 fn dense(seed: u64) -> String {
-    let names: Vec<_> = Secrets::standard().rules().collect();
+    let names: Vec<_> = SecretFinder::standard().rules().collect();
     let mut random = Random::new(seed);
     let mut text = String::new();
     for _ in 0..4 {

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use unspool_model::price::{Price, Prices};
+use unspool_model::price::{ModelPrice, Prices};
 
 use crate::Outcome;
 
@@ -27,7 +27,8 @@ pub fn run(args: &[String]) -> Outcome {
         table = read(path)?.renewed(&table);
     }
     // A Claude model without a price of the cache is from before clients used it.
-    let is_used = |row: &&Price| row.rates.cache_read.is_some() || !row.name.contains("claude");
+    let is_used =
+        |row: &&ModelPrice| row.rates.cache_read.is_some() || !row.name.contains("claude");
     let rows = table.rows().filter(is_used);
     let table = Prices::new(date, source, rows.cloned());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/model/data/prices.json");

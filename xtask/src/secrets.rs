@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unspool_model::edit::redact::Redactor;
 use unspool_model::log::Log;
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 use unspool_testkit::secrets::{Score, judge, judge_named};
 
 use crate::Outcome;
@@ -20,7 +20,7 @@ pub fn run(args: &[String]) -> Outcome {
         None => Ok(otherwise),
     };
     let (each, seed) = (number(0, 20)?, number(1, 1)?);
-    let redactor = Redactor::new(Secrets::standard().clone(), [1; 32]);
+    let redactor = Redactor::new(SecretFinder::standard().clone(), [1; 32]);
     let find = |line: &[u8]| -> Vec<Range<usize>> {
         let places = redactor.places(line).into_iter();
         places

@@ -4,13 +4,13 @@
 //! says what to do about trouble, [`model`] knows names and what they accept, [`client`] speaks
 //! HTTP and puts them together. Nothing here knows sessions.
 
+pub mod api_error_text;
 pub mod client;
 pub mod message;
 pub mod model;
 pub mod retry;
 pub mod sse;
-pub mod told;
 
-pub use client::{Ask, Client, Item};
-pub use message::{Block, Message};
-pub use retry::Trouble;
+pub use client::{MessagesClient, MessagesRequest, StreamItem};
+pub use message::{StreamedBlock, StreamedMessage};
+pub use retry::ApiError;

@@ -2,15 +2,15 @@
 //!
 //! Everything meets in one channel: what a person wants, what the model says, what calls
 //! return. One thread reads it, asks the machine, and does what it says. A front end sends
-//! [`Command`]s and is told [`Notice`]s; it never touches the transcript.
+//! [`SessionCommand`]s and is told [`SessionNotice`]s; it never touches the transcript.
 
 mod handle;
-mod prepare;
+mod prompt_preparation;
+mod run_usage;
+mod session_commands;
+mod session_protocol;
 mod setup;
-mod shared;
-mod spent;
-mod told;
-mod wishes;
+mod shared_session;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -22,49 +22,54 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::json;
+use unspool_model::entry_writer::NewEntry;
 use unspool_model::time::Time;
-use unspool_model::write::Entry;
-use unspool_store::error::Error;
+use unspool_store::error::StoreError;
 
-use crate::api::client::{Item, Running};
+use crate::api::client::{RunningRequest, StreamItem};
 use crate::api::model;
-use crate::call::Done;
-use crate::compact;
-use crate::history::History;
-use crate::machine::{Effect, Ending, Event, Limits, Machine, Prompt, Reason};
-use crate::permission::Policy;
-use crate::record::{Record, new_id};
-use crate::stop::Stop;
-use crate::tool::Call;
+use crate::compaction;
+use crate::file_history::FileHistory;
+use crate::permission::PermissionPolicy;
+use crate::state_machine::{
+    SubmittedPrompt, TurnContinueReason, TurnEffect, TurnEnding, TurnEvent, TurnLimits,
+    TurnStateMachine,
+};
+use crate::stop::StopSignal;
+use crate::tool::ToolCallRequest;
+use crate::tool_call::FinishedCall;
 use crate::tools;
+use crate::transcript_writer::{TranscriptWriter, new_id};
 
-use prepare::{Preparing, Waiting};
+use prompt_preparation::{PromptPreparation, WaitingPrompt};
 
-pub use handle::{Handle, Remote, start};
-pub use setup::{Lore, Place, Setup};
-pub(crate) use shared::{Message, Shared, lock, whole};
-pub use spent::Spent;
-pub use told::{Answer, Asked, AskingAgent, Command, Notice};
+pub use handle::{SessionCommandSender, SessionHandle, start};
+pub use run_usage::RunUsage;
+pub use session_protocol::{
+    AskingAgent, QuestionAnswer, QuestionKind, SessionCommand, SessionNotice,
+};
+pub use setup::{SessionCustomizations, SessionDirs, SessionSetup};
+pub(crate) use shared_session::{DriverMessage, SharedSession, catch_panic, lock};
 
 /// What a sub-agent works for, and who it is.
-pub(crate) struct Above {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct SubAgentParent {
+    pub(crate) shared: Arc<SharedSession>,
     /// The call that started it.
     pub(crate) call: String,
     pub(crate) agent: AskingAgent,
 }
 
 /// A session at work.
-pub(crate) struct Driver {
-    pub(crate) shared: Arc<Shared>,
-    machine: Machine,
-    events: Receiver<Message>,
-    notices: Box<dyn FnMut(Notice) + Send>,
-    asking: Option<Running>,
+pub(crate) struct SessionDriver {
+    pub(crate) shared: Arc<SharedSession>,
+    machine: TurnStateMachine,
+    events: Receiver<DriverMessage>,
+    notices: Box<dyn FnMut(SessionNotice) + Send>,
+    asking: Option<RunningRequest>,
     /// Counts what was begun, so that late words of what was stopped are not heard.
     round: u64,
-    stop: Stop,
-    questions: HashMap<u64, Sender<Answer>>,
+    stop: StopSignal,
+    questions: HashMap<u64, Sender<QuestionAnswer>>,
     began: Instant,
     closing: bool,
     budget: Option<f64>,
@@ -75,40 +80,40 @@ pub(crate) struct Driver {
     /// Texts that go with the next prompt.
     context: Vec<String>,
     /// What is done before something can be said, and how often that was.
-    preparing: Option<Preparing>,
+    preparing: Option<PromptPreparation>,
     prepared: u64,
     /// What was said in the meantime.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingPrompt>,
     /// What was not said, for whoever hears of the end.
-    unsaid: Vec<Prompt>,
+    unsaid: Vec<SubmittedPrompt>,
     active: Arc<AtomicU64>,
     broken: bool,
     agent: Option<String>,
     /// What is allowed when the command that widened it is over.
-    narrow: Option<Policy>,
+    narrow: Option<PermissionPolicy>,
     /// The model of the session, while a command uses another.
     own_model: Option<String>,
     /// A command of the person's own that runs, and its id.
-    own: Option<(Stop, String)>,
+    own: Option<(StopSignal, String)>,
     /// How the last turn ended.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) ending: Option<TurnEnding>,
 }
 
-impl Driver {
+impl SessionDriver {
     pub(crate) fn new(
-        setup: Setup,
-        above: Option<Above>,
-        sender: Sender<Message>,
-        events: Receiver<Message>,
-        notices: Box<dyn FnMut(Notice) + Send>,
-    ) -> Driver {
+        setup: SessionSetup,
+        above: Option<SubAgentParent>,
+        sender: Sender<DriverMessage>,
+        events: Receiver<DriverMessage>,
+        notices: Box<dyn FnMut(SessionNotice) + Send>,
+    ) -> SessionDriver {
         let window = model::window(&setup.frame.model, 0, &setup.prices);
-        let limits = Limits {
+        let limits = TurnLimits {
             turns: setup.turns,
             window,
             compacts: setup.compacts,
         };
-        let mut machine = Machine::new(limits, reads);
+        let mut machine = TurnStateMachine::new(limits, reads);
         machine.filled = setup.record.filled();
         let session = setup.record.face().session.clone();
         let beside = beside(&setup.place.config, &setup.record, &session);
@@ -117,8 +122,8 @@ impl Driver {
             Some(above) => (Some(above.shared), Some(above.agent), Some(above.call)),
             None => (None, None, None),
         };
-        let shared = Shared {
-            history: Mutex::new(History::new(copies, &setup.place.project)),
+        let shared = SharedSession {
+            history: Mutex::new(FileHistory::new(copies, &setup.place.project)),
             cwd: Mutex::new(setup.record.cwd.clone()),
             record: Mutex::new(setup.record),
             policy: Mutex::new(setup.policy),
@@ -140,14 +145,14 @@ impl Driver {
             spent: Mutex::default(),
             prices: setup.prices,
         };
-        Driver {
+        SessionDriver {
             shared: Arc::new(shared),
             machine,
             events,
             notices,
             asking: None,
             round: 0,
-            stop: Stop::new(),
+            stop: StopSignal::new(),
             questions: HashMap::new(),
             began: Instant::now(),
             closing: false,
@@ -181,19 +186,19 @@ impl Driver {
         let said = self
             .shared
             .hooks
-            .run("SessionEnd", Some("other"), &input, &Stop::new());
+            .run("SessionEnd", Some("other"), &input, &StopSignal::new());
         for text in said.errors {
-            self.tell(Notice::Warn(text));
+            self.tell(SessionNotice::Warn(text));
         }
     }
 
     /// Works until it is closed; `outer` stops it from outside.
-    pub(crate) fn run(&mut self, outer: Option<&Stop>) {
+    pub(crate) fn run(&mut self, outer: Option<&StopSignal>) {
         if self.agent.is_none() {
             let now = Time(Timestamp::now().as_millisecond());
             let cold = lock(&self.shared.record).cold(now);
             cold.into_iter()
-                .for_each(|cold| self.tell(Notice::Cold(cold)));
+                .for_each(|cold| self.tell(SessionNotice::Cold(cold)));
         }
         self.open();
         let step = Duration::from_millis(50);
@@ -206,10 +211,10 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if !told && outer.is_some_and(Stop::is_told) {
+            if !told && outer.is_some_and(StopSignal::is_told) {
                 told = true;
                 self.closing = true;
-                self.step(Event::Interrupt);
+                self.step(TurnEvent::Interrupt);
             }
         }
         self.stop.tell();
@@ -233,7 +238,7 @@ impl Driver {
         let news = self.shared.kept.news();
         if !news.is_empty() {
             self.began = Instant::now();
-            self.step(Event::Submit(Prompt {
+            self.step(TurnEvent::Submit(SubmittedPrompt {
                 content: news.join("\n").into(),
                 id: new_id(),
                 mode: None,
@@ -247,23 +252,23 @@ impl Driver {
     fn begin_turn(&mut self) {
         self.began = Instant::now();
         self.broken = false;
-        self.stop = Stop::new();
+        self.stop = StopSignal::new();
         lock(&self.shared.record).look_around();
     }
 
-    fn tell(&mut self, notice: Notice) {
+    fn tell(&mut self, notice: SessionNotice) {
         (self.notices)(notice);
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: DriverMessage) {
         match message {
-            Message::Command(command) => self.command(command),
-            Message::Item(round, item) if round == self.round => {
+            DriverMessage::Command(command) => self.command(command),
+            DriverMessage::Item(round, item) if round == self.round => {
                 self.hear(&item);
-                self.step(Event::Item(item));
+                self.step(TurnEvent::Item(item));
             }
-            Message::Ran(round, call, done) if round == self.round => {
-                let Done {
+            DriverMessage::Ran(round, call, done) if round == self.round => {
+                let FinishedCall {
                     outcome,
                     halt,
                     later,
@@ -274,32 +279,32 @@ impl Driver {
                 for text in outcome.also.clone() {
                     self.machine.say_later(text, Some(call.id.clone()));
                 }
-                self.tell(Notice::CallEnded {
+                self.tell(SessionNotice::CallEnded {
                     call: call.clone(),
                     outcome: outcome.clone(),
                 });
                 let call = call.id;
-                self.step(Event::Ran {
+                self.step(TurnEvent::Ran {
                     call,
                     outcome,
                     halt,
                 });
             }
-            Message::Deadline(round) if round == self.round => self.step(Event::Deadline),
-            Message::Compacted(round, made) if round == self.round => self.step(match made {
-                Ok(summary) => Event::Compacted {
+            DriverMessage::Deadline(round) if round == self.round => self.step(TurnEvent::Deadline),
+            DriverMessage::Compacted(round, made) if round == self.round => self.step(match made {
+                Ok(summary) => TurnEvent::Compacted {
                     text: summary.text,
                     before: summary.before,
                     ms: summary.ms,
                     kept: summary.kept.map(|kept| (kept, summary.kept_tokens)),
                 },
-                Err(why) => Event::NotCompacted(why),
+                Err(why) => TurnEvent::NotCompacted(why),
             }),
-            Message::MayStop(round, reason) if round == self.round => {
-                self.step(Event::MayStop(reason));
+            DriverMessage::MayStop(round, reason) if round == self.round => {
+                self.step(TurnEvent::MayStop(reason));
             }
-            Message::Prepared(number, prepared) => self.take_prepared(number, *prepared),
-            Message::Ask {
+            DriverMessage::Prepared(number, prepared) => self.take_prepared(number, *prepared),
+            DriverMessage::Ask {
                 ask,
                 call,
                 what,
@@ -308,45 +313,45 @@ impl Driver {
             } => {
                 self.questions.insert(ask, reply);
                 self.notify(&call, &what);
-                self.tell(Notice::Ask {
+                self.tell(SessionNotice::Ask {
                     ask,
                     call,
                     what,
                     agent,
                 });
             }
-            Message::Withdraw(ask) => {
+            DriverMessage::Withdraw(ask) => {
                 if self.questions.remove(&ask).is_some() {
-                    self.tell(Notice::Withdrawn { ask });
+                    self.tell(SessionNotice::Withdrawn { ask });
                 }
             }
-            Message::Tell(notice) => self.tell(notice),
-            Message::News => self.look(),
-            Message::Shell(call, outcome) => self.shell_done(call, outcome),
+            DriverMessage::Tell(notice) => self.tell(notice),
+            DriverMessage::News => self.look(),
+            DriverMessage::Shell(call, outcome) => self.shell_done(call, outcome),
             // Late words of something that was stopped.
-            Message::Item(..)
-            | Message::Ran(..)
-            | Message::Deadline(_)
-            | Message::Compacted(..)
-            | Message::MayStop(..) => {}
+            DriverMessage::Item(..)
+            | DriverMessage::Ran(..)
+            | DriverMessage::Deadline(_)
+            | DriverMessage::Compacted(..)
+            | DriverMessage::MayStop(..) => {}
         }
     }
 
     /// Hooks hear that somebody is waited for; nobody waits for the hooks.
-    fn notify(&self, call: &Call, what: &Asked) {
+    fn notify(&self, call: &ToolCallRequest, what: &QuestionKind) {
         if !self.shared.hooks.has("Notification") {
             return;
         }
         let (kind, message) = match what {
-            Asked::Permission { .. } => (
+            QuestionKind::Permission { .. } => (
                 "permission_prompt",
                 format!("Permission is needed to use {}", call.name),
             ),
-            Asked::Question => (
+            QuestionKind::Question => (
                 "elicitation_dialog",
                 "A question waits for an answer".into(),
             ),
-            Asked::Plan => ("permission_prompt", "A plan waits for approval".to_owned()),
+            QuestionKind::Plan => ("permission_prompt", "A plan waits for approval".to_owned()),
         };
         let mut input = self.shared.about("Notification");
         input["message"] = message.into();
@@ -355,23 +360,23 @@ impl Driver {
         thread::spawn(move || {
             let said = shared.hooks.run("Notification", Some(kind), &input, &stop);
             for error in said.errors {
-                shared.send(Message::Tell(Notice::Warn(error)));
+                shared.send(DriverMessage::Tell(SessionNotice::Warn(error)));
             }
         });
     }
 
     /// What the front end is told while the model speaks.
-    fn hear(&mut self, item: &Item) {
+    fn hear(&mut self, item: &StreamItem) {
         match item {
-            Item::Raw(event) => self.tell(Notice::Raw(event.clone())),
-            Item::Text(text) => self.tell(Notice::Text(text.clone())),
-            Item::Thinking(text) => self.tell(Notice::Thinking(text.clone())),
-            Item::Retry {
+            StreamItem::Raw(event) => self.tell(SessionNotice::Raw(event.clone())),
+            StreamItem::Text(text) => self.tell(SessionNotice::Text(text.clone())),
+            StreamItem::Thinking(text) => self.tell(SessionNotice::Thinking(text.clone())),
+            StreamItem::Retry {
                 trouble,
                 tries,
                 most,
                 wait,
-            } => self.tell(Notice::Retry {
+            } => self.tell(SessionNotice::Retry {
                 tries: *tries,
                 most: *most,
                 wait: *wait,
@@ -379,7 +384,7 @@ impl Driver {
                 error: trouble.error.clone(),
                 message: trouble.message.clone(),
             }),
-            Item::Ended(message, _) => {
+            StreamItem::Ended(message, _) => {
                 let spent = {
                     let mut spent = lock(&self.shared.spent);
                     spent.add(&message.model, &message.usage, &self.shared.prices);
@@ -393,19 +398,22 @@ impl Driver {
                     );
                 }
                 self.machine.spent = self.budget.is_some_and(|most| spent.reaches(most));
-                let filled = crate::machine::context(&message.usage);
+                let filled = crate::state_machine::context(&message.usage);
                 let window = self.machine.limits.window;
-                self.tell(Notice::Usage {
+                self.tell(SessionNotice::Usage {
                     filled,
                     window,
                     spent,
                 });
             }
-            Item::Began(_) | Item::Block(..) | Item::Cut(_) | Item::Failed(_) => {}
+            StreamItem::Began(_)
+            | StreamItem::Block(..)
+            | StreamItem::Cut(_)
+            | StreamItem::Failed(_) => {}
         }
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: TurnEvent) {
         for effect in self.machine.step(event) {
             if self.broken {
                 return;
@@ -415,34 +423,34 @@ impl Driver {
     }
 
     /// Does one thing.
-    fn act(&mut self, effect: Effect) {
+    fn act(&mut self, effect: TurnEffect) {
         match effect {
-            Effect::Append(entry) => drop(self.append(entry)),
-            Effect::Ask => self.ask(),
-            Effect::Hush => {
+            TurnEffect::Append(entry) => drop(self.append(entry)),
+            TurnEffect::Ask => self.ask(),
+            TurnEffect::Hush => {
                 self.round += 1;
                 self.asking = None;
                 self.stop.tell();
             }
-            Effect::Run(call) => self.call(call),
-            Effect::StopCalls => self.stop.tell(),
-            Effect::Soon => {
+            TurnEffect::Run(call) => self.call(call),
+            TurnEffect::StopCalls => self.stop.tell(),
+            TurnEffect::Soon => {
                 let (shared, round) = (Arc::clone(&self.shared), self.round);
                 thread::spawn(move || {
                     thread::sleep(GRACE);
-                    shared.send(Message::Deadline(round));
+                    shared.send(DriverMessage::Deadline(round));
                 });
             }
-            Effect::Compact { trigger, words } => self.compact(trigger, words),
-            Effect::Closing { text, again } => self.ask_to_close(text, again),
-            Effect::End(ending) => self.finish(ending),
-            Effect::Queued(count) => self.tell(Notice::Queued(count)),
+            TurnEffect::Compact { trigger, words } => self.compact(trigger, words),
+            TurnEffect::Closing { text, again } => self.ask_to_close(text, again),
+            TurnEffect::End(ending) => self.finish(ending),
+            TurnEffect::Queued(count) => self.tell(SessionNotice::Queued(count)),
         }
     }
 
     /// Writes a line; false if that is not possible, which ends the turn.
-    fn append(&mut self, entry: Entry) -> bool {
-        let prompts = matches!(entry, Entry::Prompt { .. });
+    fn append(&mut self, entry: NewEntry) -> bool {
+        let prompts = matches!(entry, NewEntry::Prompt { .. });
         let written = self.shared.add(entry);
         let written = match written {
             Ok(written) => written,
@@ -452,7 +460,7 @@ impl Driver {
             }
         };
         let (uuid, time) = (written.uuid.clone(), written.time);
-        self.tell(Notice::Line {
+        self.tell(SessionNotice::Line {
             json: written.line,
             uuid: written.uuid,
             agent: self.agent.clone(),
@@ -465,16 +473,16 @@ impl Driver {
     }
 
     /// The transcript cannot be written. Nothing goes on that would not be remembered.
-    fn unwritten(&mut self, error: &Error) {
+    fn unwritten(&mut self, error: &StoreError) {
         self.broken = true;
         self.round += 1;
         self.asking = None;
         self.stop.tell();
         let limits = self.machine.limits.clone();
         let filled = self.machine.filled;
-        self.machine = Machine::new(limits, reads);
+        self.machine = TurnStateMachine::new(limits, reads);
         self.machine.filled = filled;
-        self.tell(Notice::Unwritten {
+        self.tell(SessionNotice::Unwritten {
             why: error.to_string(),
             hint: error
                 .hint()
@@ -507,7 +515,7 @@ impl Driver {
     fn ask(&mut self) {
         if self.agent.is_none() {
             for text in self.shared.kept.news() {
-                let entry = Entry::Meta {
+                let entry = NewEntry::Meta {
                     content: text.into(),
                     id: None,
                     call: None,
@@ -519,50 +527,58 @@ impl Driver {
         }
         self.offer_more();
         self.round += 1;
-        self.stop = Stop::new();
+        self.stop = StopSignal::new();
         let ask = {
             let record = lock(&self.shared.record);
             lock(&self.shared.frame).ask(&record)
         };
         let Some(ask) = ask else {
-            let trouble = crate::api::Trouble::new(
-                crate::api::retry::Kind::Cut,
+            let trouble = crate::api::ApiError::new(
+                crate::api::retry::ApiErrorKind::Cut,
                 "the transcript contains no messages to send",
             );
-            return self.step(Event::Item(Item::Failed(trouble)));
+            return self.step(TurnEvent::Item(StreamItem::Failed(trouble)));
         };
-        self.tell(Notice::Asking);
+        self.tell(SessionNotice::Asking);
         let (shared, round) = (Arc::clone(&self.shared), self.round);
-        let sink = move |item| shared.send(Message::Item(round, item));
+        let sink = move |item| shared.send(DriverMessage::Item(round, item));
         self.asking = Some(self.shared.client.start(ask, sink));
     }
 
-    fn call(&mut self, call: Call) {
-        self.tell(Notice::CallBegan(call.clone()));
+    fn call(&mut self, call: ToolCallRequest) {
+        self.tell(SessionNotice::CallBegan(call.clone()));
         let (shared, stop, round) = (Arc::clone(&self.shared), self.stop.clone(), self.round);
         let active = Arc::clone(&self.active);
         active.fetch_add(1, Ordering::AcqRel);
         thread::spawn(move || {
-            let made = whole(|| crate::call::make(&shared, &call, &stop));
+            let made = catch_panic(|| crate::tool_call::run_call(&shared, &call, &stop));
             // A tool that breaks must not leave its call without an answer.
-            let done = made.unwrap_or_else(Done::broken);
+            let done = made.unwrap_or_else(FinishedCall::broken);
             active.fetch_sub(1, Ordering::AcqRel);
-            shared.send(Message::Ran(round, call, done));
+            shared.send(DriverMessage::Ran(round, call, done));
         });
     }
 
     fn compact(&mut self, trigger: &'static str, words: Option<String>) {
         self.round += 1;
-        self.stop = Stop::new();
-        self.tell(Notice::Compacting {
+        self.stop = StopSignal::new();
+        self.tell(SessionNotice::Compacting {
             auto: trigger == "auto",
         });
         let (shared, stop, round) = (Arc::clone(&self.shared), self.stop.clone(), self.round);
         let filled = self.machine.filled;
         thread::spawn(move || {
-            let made = whole(|| compact::make(&shared, trigger, words.as_deref(), filled, &stop))
-                .unwrap_or_else(|| Err("internal error".to_owned()));
-            shared.send(Message::Compacted(round, made));
+            let made = catch_panic(|| {
+                compaction::summarize_conversation(
+                    &shared,
+                    trigger,
+                    words.as_deref(),
+                    filled,
+                    &stop,
+                )
+            })
+            .unwrap_or_else(|| Err("internal error".to_owned()));
+            shared.send(DriverMessage::Compacted(round, made));
         });
     }
 
@@ -576,8 +592,8 @@ impl Driver {
                 false => Vec::new(),
             };
             if !news.is_empty() {
-                let reason = Some(Reason::News(news));
-                return shared.send(Message::MayStop(round, reason));
+                let reason = Some(TurnContinueReason::News(news));
+                return shared.send(DriverMessage::MayStop(round, reason));
             }
             let event = if agent { "SubagentStop" } else { "Stop" };
             let mut input = shared.about(event);
@@ -585,18 +601,21 @@ impl Driver {
             input["last_assistant_message"] = text.into();
             let said = shared.hooks.run(event, None, &input, &stop);
             if !stop.is_told() {
-                crate::call::note_hooks(&shared, event, None, &said.ran);
+                crate::tool_call::note_hooks(&shared, event, None, &said.ran);
             }
             for error in said.errors {
-                shared.send(Message::Tell(Notice::Warn(error)));
+                shared.send(DriverMessage::Tell(SessionNotice::Warn(error)));
             }
             // A hook that never lets go would never end: once is enough.
             let block = said.block.filter(|_| said.stop.is_none());
-            shared.send(Message::MayStop(round, block.map(Reason::Hook)));
+            shared.send(DriverMessage::MayStop(
+                round,
+                block.map(TurnContinueReason::Hook),
+            ));
         });
     }
 
-    fn finish(&mut self, mut ending: Ending) {
+    fn finish(&mut self, mut ending: TurnEnding) {
         if let Some(mut narrow) = self.narrow.take() {
             let mut policy = lock(&self.shared.policy);
             // Only rules go; what somebody set in the meantime stays.
@@ -619,8 +638,8 @@ impl Driver {
             });
             let messages = messages as u64;
             let text = self.machine.asked().to_owned();
-            let written = self.append(Entry::TurnDuration { ms, messages })
-                && self.append(Entry::LastPrompt {
+            let written = self.append(NewEntry::TurnDuration { ms, messages })
+                && self.append(NewEntry::LastPrompt {
                     text,
                     leaf: None,
                     explicit: false,
@@ -630,7 +649,7 @@ impl Driver {
             }
         }
         self.ending = Some(ending.clone());
-        self.tell(Notice::Ended { ending, time });
+        self.tell(SessionNotice::Ended { ending, time });
     }
 }
 
@@ -638,7 +657,7 @@ impl Driver {
 const LOOK: Duration = Duration::from_secs(1);
 
 /// What sub-agents in the background found out, when all of them have ended.
-fn when_agents_are_done(shared: &Shared, stop: &Stop) -> Vec<String> {
+fn when_agents_are_done(shared: &SharedSession, stop: &StopSignal) -> Vec<String> {
     if !shared.kept.has_agents() {
         return Vec::new();
     }
@@ -654,7 +673,7 @@ fn when_agents_are_done(shared: &Shared, stop: &Stop) -> Vec<String> {
 const GRACE: Duration = Duration::from_millis(150);
 
 /// Calls that change nothing may run side by side; sub-agents, too: each has its own file.
-fn reads(call: &Call) -> bool {
+fn reads(call: &ToolCallRequest) -> bool {
     if matches!(call.name.as_str(), "Agent" | "Task") {
         return true;
     }
@@ -662,7 +681,7 @@ fn reads(call: &Call) -> bool {
 }
 
 /// The folder beside the transcript.
-fn beside(_config: &Path, record: &Record, session: &str) -> PathBuf {
+fn beside(_config: &Path, record: &TranscriptWriter, session: &str) -> PathBuf {
     let folder = record.path().parent().unwrap_or(Path::new("."));
     match &record.face().agent {
         // Sub-agents share the folder of their session.

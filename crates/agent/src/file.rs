@@ -69,36 +69,36 @@ pub fn hash(bytes: &[u8]) -> u128 {
 }
 
 /// Opens a regular file without waiting for whoever would write to a pipe in its place.
-pub fn open(path: &Path) -> Result<(File, Metadata), Unread> {
+pub fn open(path: &Path) -> Result<(File, Metadata), FileReadError> {
     // Opening a device can already do something.
-    regular(&fs::metadata(path).map_err(Unread::Io)?)?;
+    regular(&fs::metadata(path).map_err(FileReadError::Io)?)?;
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path);
-    let file = file.map_err(Unread::Io)?;
-    let metadata = file.metadata().map_err(Unread::Io)?;
+    let file = file.map_err(FileReadError::Io)?;
+    let metadata = file.metadata().map_err(FileReadError::Io)?;
     regular(&metadata)?;
     Ok((file, metadata))
 }
 
 /// Reads all of a regular file that is no larger than `most`.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileReadError> {
     let (file, metadata) = open(path)?;
     if metadata.len() > most {
-        return Err(Unread::Large(metadata.len()));
+        return Err(FileReadError::Large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     // It may grow while we read.
     let read = file.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(Unread::Io)?;
+    read.map_err(FileReadError::Io)?;
     if bytes.len() as u64 > most {
-        return Err(Unread::Large(bytes.len() as u64));
+        return Err(FileReadError::Large(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
 /// Why a file was not read.
 #[derive(Debug)]
-pub enum Unread {
+pub enum FileReadError {
     /// It is a folder.
     Folder,
     /// It is a pipe or a device, which may have no end.
@@ -110,17 +110,17 @@ pub enum Unread {
 }
 
 /// Whether it is a file with an end.
-pub fn regular(metadata: &Metadata) -> Result<(), Unread> {
+pub fn regular(metadata: &Metadata) -> Result<(), FileReadError> {
     match metadata {
-        it if it.is_dir() => Err(Unread::Folder),
+        it if it.is_dir() => Err(FileReadError::Folder),
         it if it.is_file() => Ok(()),
-        _ => Err(Unread::Endless),
+        _ => Err(FileReadError::Endless),
     }
 }
 
 /// How a text is written as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub enum TextEncoding {
     /// As nearly everything is, with a mark in front or without.
     Utf8 {
         /// Whether the mark is there.
@@ -133,16 +133,16 @@ pub enum Encoding {
 }
 
 /// How the bytes are written, and those without the mark.
-pub fn encoding(bytes: &[u8]) -> (Encoding, &[u8]) {
+pub fn encoding(bytes: &[u8]) -> (TextEncoding, &[u8]) {
     match bytes {
-        [0xef, 0xbb, 0xbf, rest @ ..] => (Encoding::Utf8 { mark: true }, rest),
-        [0xff, 0xfe, rest @ ..] => (Encoding::Utf16Le, rest),
-        [0xfe, 0xff, rest @ ..] => (Encoding::Utf16Be, rest),
-        rest => (Encoding::Utf8 { mark: false }, rest),
+        [0xef, 0xbb, 0xbf, rest @ ..] => (TextEncoding::Utf8 { mark: true }, rest),
+        [0xff, 0xfe, rest @ ..] => (TextEncoding::Utf16Le, rest),
+        [0xfe, 0xff, rest @ ..] => (TextEncoding::Utf16Be, rest),
+        rest => (TextEncoding::Utf8 { mark: false }, rest),
     }
 }
 
-impl Encoding {
+impl TextEncoding {
     /// Bytes as UTF-8; whatever is broken in UTF-8 stays as it is.
     pub fn decode(self, rest: &[u8]) -> Vec<u8> {
         let units = |pair: fn([u8; 2]) -> u16| {
@@ -154,9 +154,9 @@ impl Encoding {
             text.into_bytes()
         };
         match self {
-            Encoding::Utf8 { .. } => rest.to_vec(),
-            Encoding::Utf16Le => units(u16::from_le_bytes),
-            Encoding::Utf16Be => units(u16::from_be_bytes),
+            TextEncoding::Utf8 { .. } => rest.to_vec(),
+            TextEncoding::Utf16Le => units(u16::from_le_bytes),
+            TextEncoding::Utf16Be => units(u16::from_be_bytes),
         }
     }
 
@@ -168,10 +168,10 @@ impl Encoding {
             mark.into_iter().chain(units).collect()
         };
         match self {
-            Encoding::Utf8 { mark: false } => text.to_vec(),
-            Encoding::Utf8 { mark: true } => [&[0xef, 0xbb, 0xbf], text].concat(),
-            Encoding::Utf16Le => units([0xff, 0xfe], u16::to_le_bytes),
-            Encoding::Utf16Be => units([0xfe, 0xff], u16::to_be_bytes),
+            TextEncoding::Utf8 { mark: false } => text.to_vec(),
+            TextEncoding::Utf8 { mark: true } => [&[0xef, 0xbb, 0xbf], text].concat(),
+            TextEncoding::Utf16Le => units([0xff, 0xfe], u16::to_le_bytes),
+            TextEncoding::Utf16Be => units([0xfe, 0xff], u16::to_be_bytes),
         }
     }
 }
@@ -287,10 +287,10 @@ mod tests {
     #[test]
     fn text_goes_through_every_encoding_unchanged() {
         for encoded in [
-            Encoding::Utf8 { mark: false },
-            Encoding::Utf8 { mark: true },
-            Encoding::Utf16Le,
-            Encoding::Utf16Be,
+            TextEncoding::Utf8 { mark: false },
+            TextEncoding::Utf8 { mark: true },
+            TextEncoding::Utf16Le,
+            TextEncoding::Utf16Be,
         ] {
             let bytes = encoded.encode("a€😀\r\n".as_bytes());
             let (found, rest) = encoding(&bytes);

@@ -21,7 +21,7 @@ use crate::settings;
 
 /// Why a file is left out.
 #[derive(Debug)]
-pub enum LeftOut {
+pub enum SkippedFileReason {
     /// There is none.
     Absent,
     /// A link leads out of the folder.
@@ -36,30 +36,30 @@ pub enum LeftOut {
     Io(io::Error),
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for SkippedFileReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LeftOut::Absent => out.write_str("no such file"),
-            LeftOut::Outside => out.write_str("symlink leads outside the project"),
-            LeftOut::NotAFile => out.write_str("not a regular file"),
-            LeftOut::TooLong(most) => write!(out, "larger than {most} bytes"),
-            LeftOut::NotText => out.write_str("not UTF-8"),
-            LeftOut::Io(error) => error.fmt(out),
+            SkippedFileReason::Absent => out.write_str("no such file"),
+            SkippedFileReason::Outside => out.write_str("symlink leads outside the project"),
+            SkippedFileReason::NotAFile => out.write_str("not a regular file"),
+            SkippedFileReason::TooLong(most) => write!(out, "larger than {most} bytes"),
+            SkippedFileReason::NotText => out.write_str("not UTF-8"),
+            SkippedFileReason::Io(error) => error.fmt(out),
         }
     }
 }
 
-impl From<io::Error> for LeftOut {
-    fn from(error: io::Error) -> LeftOut {
+impl From<io::Error> for SkippedFileReason {
+    fn from(error: io::Error) -> SkippedFileReason {
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => LeftOut::Absent,
-            _ => LeftOut::Io(error),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => SkippedFileReason::Absent,
+            _ => SkippedFileReason::Io(error),
         }
     }
 }
 
-impl From<rustix::io::Errno> for LeftOut {
-    fn from(error: rustix::io::Errno) -> LeftOut {
+impl From<rustix::io::Errno> for SkippedFileReason {
+    fn from(error: rustix::io::Errno) -> SkippedFileReason {
         io::Error::from(error).into()
     }
 }
@@ -78,13 +78,13 @@ pub fn boundary(project: &Path, home: &Path) -> PathBuf {
 
 /// Opens a regular file. `within` is the folder that links may not leave; without one they may
 /// lead anywhere.
-pub fn open(path: &Path, within: Option<&Path>) -> Result<(File, Metadata), LeftOut> {
+pub fn open(path: &Path, within: Option<&Path>) -> Result<(File, Metadata), SkippedFileReason> {
     let real = fs::canonicalize(path)?;
     // Opening a device can already do something.
     if !fs::symlink_metadata(&real)?.is_file() {
         return Err(match is_inside(&real, within)? {
-            true => LeftOut::NotAFile,
-            false => LeftOut::Outside,
+            true => SkippedFileReason::NotAFile,
+            false => SkippedFileReason::Outside,
         });
     }
     let file = match within {
@@ -95,7 +95,7 @@ pub fn open(path: &Path, within: Option<&Path>) -> Result<(File, Metadata), Left
     let about = file.metadata()?;
     match about.is_file() {
         true => Ok((file, about)),
-        false => Err(LeftOut::NotAFile),
+        false => Err(SkippedFileReason::NotAFile),
     }
 }
 
@@ -117,9 +117,9 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Opens a file part by part from a folder; both are real paths.
-fn open_below(folder: &Path, real: &Path) -> Result<OwnedFd, LeftOut> {
+fn open_below(folder: &Path, real: &Path) -> Result<OwnedFd, SkippedFileReason> {
     let Ok(below) = real.strip_prefix(folder) else {
-        return Err(LeftOut::Outside);
+        return Err(SkippedFileReason::Outside);
     };
     let mut at = openat(CWD, folder, FOLDER, Mode::empty())?;
     let mut parts = below.components().peekable();
@@ -133,7 +133,7 @@ fn open_below(folder: &Path, real: &Path) -> Result<OwnedFd, LeftOut> {
     Ok(at)
 }
 
-fn is_inside(real: &Path, within: Option<&Path>) -> Result<bool, LeftOut> {
+fn is_inside(real: &Path, within: Option<&Path>) -> Result<bool, SkippedFileReason> {
     match within {
         None => Ok(true),
         Some(folder) => Ok(real.starts_with(fs::canonicalize(folder)?)),
@@ -150,10 +150,14 @@ pub fn leaves(path: &Path, within: &Path) -> bool {
 
 /// What to say about a file that is left out: which one, and why. A link that leaves is named
 /// itself, whatever was looked for behind it. Nothing is said where there is no file.
-pub fn told(path: &Path, within: Option<&Path>, why: &LeftOut) -> Option<(PathBuf, String)> {
+pub fn describe_skipped_file(
+    path: &Path,
+    within: Option<&Path>,
+    why: &SkippedFileReason,
+) -> Option<(PathBuf, String)> {
     match (why, within) {
-        (LeftOut::Absent, _) => None,
-        (LeftOut::Outside, Some(within)) => {
+        (SkippedFileReason::Absent, _) => None,
+        (SkippedFileReason::Outside, Some(within)) => {
             let below = path.strip_prefix(within).map(Path::components);
             let mut link = within.to_path_buf();
             let parts = below.into_iter().flatten();
@@ -172,43 +176,47 @@ pub fn told(path: &Path, within: Option<&Path>, why: &LeftOut) -> Option<(PathBu
 }
 
 /// All of a file that is no longer than `most`.
-pub fn read(path: &Path, within: Option<&Path>, most: u64) -> Result<Vec<u8>, LeftOut> {
+pub fn read(path: &Path, within: Option<&Path>, most: u64) -> Result<Vec<u8>, SkippedFileReason> {
     let (file, about) = open(path, within)?;
     if about.len() > most {
-        return Err(LeftOut::TooLong(most));
+        return Err(SkippedFileReason::TooLong(most));
     }
     let mut bytes = Vec::new();
     // It may grow while it is read.
     file.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(LeftOut::TooLong(most)),
+        true => Err(SkippedFileReason::TooLong(most)),
         false => Ok(bytes),
     }
 }
 
 /// The same as text.
-pub fn read_text(path: &Path, within: Option<&Path>, most: u64) -> Result<String, LeftOut> {
+pub fn read_text(
+    path: &Path,
+    within: Option<&Path>,
+    most: u64,
+) -> Result<String, SkippedFileReason> {
     let bytes = read(path, within, most)?;
-    String::from_utf8(bytes).map_err(|_| LeftOut::NotText)
+    String::from_utf8(bytes).map_err(|_| SkippedFileReason::NotText)
 }
 
 /// Adds to the end of a file, which is made if it is not there. A link may not leave `within`.
-pub fn append(path: &Path, within: &Path, bytes: &[u8]) -> Result<(), LeftOut> {
+pub fn append(path: &Path, within: &Path, bytes: &[u8]) -> Result<(), SkippedFileReason> {
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
         // A link to nothing would make a file wherever it leads.
-        Err(_) if fs::symlink_metadata(path).is_ok() => return Err(LeftOut::Outside),
+        Err(_) if fs::symlink_metadata(path).is_ok() => return Err(SkippedFileReason::Outside),
         Err(_) => {
             let folder = path.parent().unwrap_or(Path::new("/"));
-            let name = path.file_name().ok_or(LeftOut::NotAFile)?;
+            let name = path.file_name().ok_or(SkippedFileReason::NotAFile)?;
             fs::canonicalize(folder)?.join(name)
         }
     };
     if !is_inside(&real, Some(within))? {
-        return Err(LeftOut::Outside);
+        return Err(SkippedFileReason::Outside);
     }
     if fs::symlink_metadata(&real).is_ok_and(|about| !about.is_file()) {
-        return Err(LeftOut::NotAFile);
+        return Err(SkippedFileReason::NotAFile);
     }
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -222,32 +230,32 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Folders {
+    struct FolderFilesFixture {
         temp: tempfile::TempDir,
     }
 
-    impl Folders {
-        fn new() -> Folders {
+    impl FolderFilesFixture {
+        fn new() -> FolderFilesFixture {
             let temp = tempfile::tempdir().unwrap();
             fs::create_dir_all(temp.path().join("project/deep")).unwrap();
             fs::create_dir_all(temp.path().join("outside")).unwrap();
             fs::write(temp.path().join("outside/secret"), "secret").unwrap();
             fs::write(temp.path().join("project/deep/inside"), "inside").unwrap();
-            Folders { temp }
+            FolderFilesFixture { temp }
         }
 
         fn project(&self, name: &str) -> PathBuf {
             self.temp.path().join("project").join(name)
         }
 
-        fn read(&self, name: &str) -> Result<String, LeftOut> {
+        fn read(&self, name: &str) -> Result<String, SkippedFileReason> {
             read_text(&self.project(name), Some(&self.project("")), 100)
         }
     }
 
     #[test]
     fn a_link_is_followed_as_long_as_it_stays_inside() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         let absolute = folders.project("deep/inside");
         symlink("deep/inside", folders.project("relative")).unwrap();
         symlink(absolute, folders.project("absolute")).unwrap();
@@ -259,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_link_that_leaves_is_not_read_however_it_does() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         let outside = folders.temp.path().join("outside");
         symlink(outside.join("secret"), folders.project("absolute")).unwrap();
         symlink("../outside/secret", folders.project("relative")).unwrap();
@@ -269,7 +277,10 @@ mod tests {
         let names = ["absolute", "relative", "chain", "folder/secret", "device"];
         for name in names.into_iter().chain(["../outside/secret"]) {
             let left_out = folders.read(name).unwrap_err();
-            assert!(matches!(left_out, LeftOut::Outside), "{name}: {left_out}");
+            assert!(
+                matches!(left_out, SkippedFileReason::Outside),
+                "{name}: {left_out}"
+            );
         }
         let free = read_text(&folders.project("absolute"), None, 100);
         assert_eq!(free.unwrap(), "secret");
@@ -277,16 +288,16 @@ mod tests {
 
     #[test]
     fn a_folder_with_a_similar_name_is_outside() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         fs::create_dir(folders.temp.path().join("project-evil")).unwrap();
         fs::write(folders.temp.path().join("project-evil/x"), "x").unwrap();
         symlink("../project-evil/x", folders.project("x")).unwrap();
-        assert!(matches!(folders.read("x"), Err(LeftOut::Outside)));
+        assert!(matches!(folders.read("x"), Err(SkippedFileReason::Outside)));
     }
 
     #[test]
     fn what_took_the_place_of_a_part_is_not_followed() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         let real = fs::canonicalize(folders.project("deep/inside")).unwrap();
         let root = fs::canonicalize(folders.project("")).unwrap();
         assert!(open_below(&root, &real).is_ok());
@@ -303,34 +314,49 @@ mod tests {
 
     #[test]
     fn pipes_folders_and_long_files_are_left_out() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         let pipe = folders.project("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        assert!(matches!(folders.read("pipe"), Err(LeftOut::NotAFile)));
-        assert!(matches!(folders.read("deep"), Err(LeftOut::NotAFile)));
-        assert!(matches!(folders.read("nothing"), Err(LeftOut::Absent)));
+        assert!(matches!(
+            folders.read("pipe"),
+            Err(SkippedFileReason::NotAFile)
+        ));
+        assert!(matches!(
+            folders.read("deep"),
+            Err(SkippedFileReason::NotAFile)
+        ));
+        assert!(matches!(
+            folders.read("nothing"),
+            Err(SkippedFileReason::Absent)
+        ));
         assert!(matches!(
             folders.read("deep/inside/x"),
-            Err(LeftOut::Absent)
+            Err(SkippedFileReason::Absent)
         ));
         fs::write(folders.project("long"), [b'x'; 101]).unwrap();
-        assert!(matches!(folders.read("long"), Err(LeftOut::TooLong(100))));
+        assert!(matches!(
+            folders.read("long"),
+            Err(SkippedFileReason::TooLong(100))
+        ));
         fs::write(folders.project("long"), [b'x'; 100]).unwrap();
         assert_eq!(folders.read("long").unwrap().len(), 100);
         fs::write(folders.project("bytes"), [0xff]).unwrap();
-        assert!(matches!(folders.read("bytes"), Err(LeftOut::NotText)));
+        assert!(matches!(
+            folders.read("bytes"),
+            Err(SkippedFileReason::NotText)
+        ));
     }
 
     #[test]
     fn nothing_is_added_to_a_file_outside() {
-        let folders = Folders::new();
+        let folders = FolderFilesFixture::new();
         let root = folders.project("");
         symlink("../outside/secret", folders.project("link")).unwrap();
         symlink("../outside/new", folders.project("dangling")).unwrap();
         for name in ["link", "dangling"] {
             let added = append(&folders.project(name), &root, b"more");
-            assert!(matches!(added, Err(LeftOut::Outside)), "{name}");
+            assert!(matches!(added, Err(SkippedFileReason::Outside)), "{name}");
         }
         let outside = folders.temp.path().join("outside");
         assert_eq!(fs::read(outside.join("secret")).unwrap(), b"secret");

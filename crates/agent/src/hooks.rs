@@ -4,7 +4,7 @@
 //! output; 2 blocks, with the reason on standard error; anything else is a failure that stops
 //! nothing. All hooks of a moment run at once, each in a session of its own without a terminal.
 
-mod watch;
+mod hook_process;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use serde_json::Value;
-use unspool_model::hook;
+use unspool_model::hook_events;
 
-use crate::permission::today;
-use crate::process::alone;
-use crate::settings::{Broken, Settings, Source};
-use crate::stop::Stop;
-use watch::watch;
+use crate::permission::current_tool_name;
+use crate::process::hook_guard;
+use crate::settings::{SessionSettings, SettingSource, SettingsError};
+use crate::stop::StopSignal;
+use hook_process::watch;
 
 /// A hook that says nothing about it may take so long.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -40,7 +40,7 @@ const BLOCKING: &[&str] = &[
 
 /// What a hook decides about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum HookDecision {
     /// Run it. Rules that deny or ask still count.
     Allow,
     /// Do not run it.
@@ -51,11 +51,11 @@ pub enum Decision {
 
 /// What all hooks of a moment said together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct HookResults {
     /// Why what was about to happen must not.
     pub block: Option<String>,
     /// A decision about a call; the strictest one.
-    pub allow: Option<Decision>,
+    pub allow: Option<HookDecision>,
     /// Another input for the call.
     pub updated_input: Option<Value>,
     /// Texts for the model.
@@ -67,12 +67,12 @@ pub struct Said {
     /// Failures that stop nothing.
     pub errors: Vec<String>,
     /// What ran.
-    pub ran: Vec<Ran>,
+    pub ran: Vec<HookRun>,
 }
 
 /// One hook that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct HookRun {
     /// Its command.
     pub command: String,
     /// How long it took.
@@ -86,15 +86,15 @@ pub struct Ran {
 }
 
 #[derive(Clone, Debug)]
-struct Hook {
+struct HookCommand {
     event: String,
-    matcher: Matcher,
+    matcher: HookMatcher,
     command: String,
     timeout: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
-enum Matcher {
+enum HookMatcher {
     All,
     Names(Vec<String>),
     Pattern(Regex),
@@ -102,8 +102,8 @@ enum Matcher {
 
 /// The hooks of a session.
 #[derive(Clone, Debug)]
-pub struct Hooks {
-    hooks: Vec<Hook>,
+pub struct SessionHooks {
+    hooks: Vec<HookCommand>,
     project: PathBuf,
     shim: Option<PathBuf>,
     /// Variables that the settings give them.
@@ -112,11 +112,15 @@ pub struct Hooks {
     pub notes: Vec<String>,
 }
 
-impl Hooks {
+impl SessionHooks {
     /// Takes the hooks of all settings that count. `shim` is our own program, which takes a hook
     /// away from the terminal; without it a hook only gets a group of its own.
-    pub fn load(settings: &Settings, project: &Path, shim: Option<&Path>) -> Result<Hooks, Broken> {
-        let mut hooks = Hooks {
+    pub fn load(
+        settings: &SessionSettings,
+        project: &Path,
+        shim: Option<&Path>,
+    ) -> Result<SessionHooks, SettingsError> {
+        let mut hooks = SessionHooks {
             hooks: Vec::new(),
             project: project.to_path_buf(),
             shim: shim.map(Path::to_path_buf),
@@ -129,13 +133,13 @@ impl Hooks {
         Ok(hooks)
     }
 
-    fn take(&mut self, value: &Value, source: &Source) -> Result<(), Broken> {
-        let wrong = |why: String| Broken::rule(source, why);
+    fn take(&mut self, value: &Value, source: &SettingSource) -> Result<(), SettingsError> {
+        let wrong = |why: String| SettingsError::rule(source, why);
         let Some(events) = value.as_object() else {
             return Err(wrong("hooks must be an object".to_owned()));
         };
         for (event, groups) in events {
-            if !hook::is_event(event) {
+            if !hook_events::is_event(event) {
                 self.notes
                     .push(format!("{source}: no client has an event {event}"));
             }
@@ -144,8 +148,8 @@ impl Hooks {
             };
             for group in groups {
                 let matcher = match group.get("matcher") {
-                    None | Some(Value::Null) => Matcher::All,
-                    Some(Value::String(text)) => Matcher::read(text).map_err(|why| {
+                    None | Some(Value::Null) => HookMatcher::All,
+                    Some(Value::String(text)) => HookMatcher::read(text).map_err(|why| {
                         wrong(format!("hooks.{event}: the matcher {text}: {why}"))
                     })?,
                     Some(_) => {
@@ -168,17 +172,17 @@ impl Hooks {
     fn take_one(
         &mut self,
         event: &str,
-        matcher: &Matcher,
+        matcher: &HookMatcher,
         hook: &Value,
-        source: &Source,
-    ) -> Result<(), Broken> {
+        source: &SettingSource,
+    ) -> Result<(), SettingsError> {
         let kind = hook
             .get("type")
             .and_then(Value::as_str)
             .unwrap_or("command");
         if kind != "command" {
             // The client runs these as well; here only commands are run.
-            let why = match hook::TYPES.contains(&kind) {
+            let why = match hook_events::TYPES.contains(&kind) {
                 true => "are not run here",
                 false => "are not known here",
             };
@@ -187,14 +191,14 @@ impl Hooks {
             return Ok(());
         }
         let Some(command) = hook.get("command").and_then(Value::as_str) else {
-            return Err(Broken::rule(
+            return Err(SettingsError::rule(
                 source,
                 format!("hooks.{event}: a hook has no command"),
             ));
         };
         let seconds = hook.get("timeout").and_then(Value::as_f64);
         let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        self.hooks.push(Hook {
+        self.hooks.push(HookCommand {
             event: event.to_owned(),
             matcher: matcher.clone(),
             command: command.to_owned(),
@@ -210,8 +214,14 @@ impl Hooks {
 
     /// Runs every hook of a moment and puts together what they say. `about` is what matchers are
     /// compared with: the tool, the source, the trigger.
-    pub fn run(&self, event: &str, about: Option<&str>, input: &Value, stop: &Stop) -> Said {
-        let mut chosen: Vec<&Hook> = Vec::new();
+    pub fn run(
+        &self,
+        event: &str,
+        about: Option<&str>,
+        input: &Value,
+        stop: &StopSignal,
+    ) -> HookResults {
+        let mut chosen: Vec<&HookCommand> = Vec::new();
         for hook in &self.hooks {
             let is_new = !chosen.iter().any(|other| other.command == hook.command);
             if hook.event == event && hook.matcher.fits(about) && is_new {
@@ -219,7 +229,7 @@ impl Hooks {
             }
         }
         let text = input.to_string();
-        let results: Vec<Ended> = thread::scope(|scope| {
+        let results: Vec<HookExit> = thread::scope(|scope| {
             let running: Vec<_> = chosen
                 .iter()
                 .map(|hook| scope.spawn(|| self.one(hook, &text, input, stop)))
@@ -227,16 +237,16 @@ impl Hooks {
             let ended = running.into_iter().map(|one| one.join());
             ended.map(|one| one.unwrap_or_default()).collect()
         });
-        let mut said = Said::default();
+        let mut said = HookResults::default();
         for (hook, ended) in chosen.iter().zip(results) {
             hook.hear(about, ended, &mut said);
         }
         said
     }
 
-    fn one(&self, hook: &Hook, text: &str, input: &Value, stop: &Stop) -> Ended {
+    fn one(&self, hook: &HookCommand, text: &str, input: &Value, stop: &StopSignal) -> HookExit {
         let began = Instant::now();
-        let mut ended = Ended::default();
+        let mut ended = HookExit::default();
         let cwd = input.get("cwd").and_then(Value::as_str).map(Path::new);
         let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(&self.project);
         match self.start(&hook.command, cwd) {
@@ -256,7 +266,7 @@ impl Hooks {
         let mut start = match &self.shim {
             Some(shim) => {
                 let mut start = Command::new(shim);
-                start.arg(alone::WORD).arg(shell);
+                start.arg(hook_guard::WORD).arg(shell);
                 start
             }
             None => {
@@ -278,18 +288,18 @@ impl Hooks {
     }
 }
 
-impl Matcher {
-    fn read(text: &str) -> Result<Matcher, String> {
+impl HookMatcher {
+    fn read(text: &str) -> Result<HookMatcher, String> {
         if text.is_empty() || text == "*" {
-            return Ok(Matcher::All);
+            return Ok(HookMatcher::All);
         }
         let is_name = |c: char| c.is_alphanumeric() || "_-|, ".contains(c);
         if text.chars().all(is_name) {
             let names = text.split(['|', ',']).map(|name| name.trim().to_owned());
-            return Ok(Matcher::Names(names.collect()));
+            return Ok(HookMatcher::Names(names.collect()));
         }
         Regex::new(text)
-            .map(Matcher::Pattern)
+            .map(HookMatcher::Pattern)
             .map_err(|_| "not a valid regular expression".to_owned())
     }
 
@@ -297,9 +307,11 @@ impl Matcher {
     fn fits(&self, about: Option<&str>) -> bool {
         let Some(about) = about else { return true };
         match self {
-            Matcher::All => true,
-            Matcher::Names(names) => names.iter().any(|name| today(name) == today(about)),
-            Matcher::Pattern(pattern) => {
+            HookMatcher::All => true,
+            HookMatcher::Names(names) => names
+                .iter()
+                .any(|name| current_tool_name(name) == current_tool_name(about)),
+            HookMatcher::Pattern(pattern) => {
                 pattern.is_match(about) || (about == "Agent" && pattern.is_match("Task"))
             }
         }
@@ -307,7 +319,7 @@ impl Matcher {
 }
 
 #[derive(Debug, Default)]
-struct Ended {
+struct HookExit {
     millis: u64,
     exit: Option<i32>,
     stdout: String,
@@ -315,7 +327,7 @@ struct Ended {
     fault: Option<String>,
 }
 
-impl Hook {
+impl HookCommand {
     fn patience(&self) -> Duration {
         self.timeout.unwrap_or(match self.event.as_str() {
             // Nobody waits for these.
@@ -325,7 +337,7 @@ impl Hook {
         })
     }
 
-    fn hear(&self, about: Option<&str>, ended: Ended, said: &mut Said) {
+    fn hear(&self, about: Option<&str>, ended: HookExit, said: &mut HookResults) {
         let name = match about {
             Some(about) => format!("{}:{about}", self.event),
             None => self.event.clone(),
@@ -345,13 +357,13 @@ impl Hook {
                 Some(2) if BLOCKING.contains(&self.event.as_str()) => {
                     add(&mut said.block, told(&ended.stderr));
                     if ["PreToolUse", "PermissionRequest"].contains(&self.event.as_str()) {
-                        decide(said, Decision::Deny);
+                        decide(said, HookDecision::Deny);
                     }
                 }
                 Some(_) | None => said.errors.push(told(&ended.stderr)),
             }
         }
-        said.ran.push(Ran {
+        said.ran.push(HookRun {
             command: self.command.clone(),
             millis: ended.millis,
             exit: ended.exit,
@@ -360,7 +372,7 @@ impl Hook {
         });
     }
 
-    fn hear_yes(&self, stdout: &str, told: &dyn Fn(&str) -> String, said: &mut Said) {
+    fn hear_yes(&self, stdout: &str, told: &dyn Fn(&str) -> String, said: &mut HookResults) {
         let text = stdout.trim();
         if text.starts_with('{') {
             match serde_json::from_str::<Value>(text) {
@@ -376,7 +388,7 @@ impl Hook {
         }
     }
 
-    fn hear_json(&self, value: &Value, said: &mut Said) {
+    fn hear_json(&self, value: &Value, said: &mut HookResults) {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(cut);
         if value.get("continue") == Some(&Value::Bool(false)) {
             let reason =
@@ -395,10 +407,10 @@ impl Hook {
                     reason.unwrap_or_else(|| "blocked by a hook".to_owned()),
                 );
                 if is_call {
-                    decide(said, Decision::Deny);
+                    decide(said, HookDecision::Deny);
                 }
             }
-            Some("approve" | "allow") if is_call => decide(said, Decision::Allow),
+            Some("approve" | "allow") if is_call => decide(said, HookDecision::Allow),
             _ => {}
         }
         let Some(own) = value.get("hookSpecificOutput") else {
@@ -415,10 +427,10 @@ impl Hook {
             .and_then(Value::as_str);
         let why = text(own, "permissionDecisionReason").or_else(|| text(decision?, "message"));
         match word {
-            Some("allow") => decide(said, Decision::Allow),
-            Some("ask") => decide(said, Decision::Ask),
+            Some("allow") => decide(said, HookDecision::Allow),
+            Some("ask") => decide(said, HookDecision::Ask),
             Some("deny") => {
-                decide(said, Decision::Deny);
+                decide(said, HookDecision::Deny);
                 add(
                     &mut said.block,
                     why.unwrap_or_else(|| "denied by a hook".to_owned()),
@@ -437,11 +449,11 @@ impl Hook {
 }
 
 /// The strictest decision counts.
-fn decide(said: &mut Said, decision: Decision) {
-    let weight = |decision: Decision| match decision {
-        Decision::Allow => 0,
-        Decision::Ask => 1,
-        Decision::Deny => 2,
+fn decide(said: &mut HookResults, decision: HookDecision) {
+    let weight = |decision: HookDecision| match decision {
+        HookDecision::Allow => 0,
+        HookDecision::Ask => 1,
+        HookDecision::Deny => 2,
     };
     if said.allow.is_none_or(|old| weight(old) < weight(decision)) {
         said.allow = Some(decision);

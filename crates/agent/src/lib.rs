@@ -5,32 +5,32 @@
 //! of the model is always made from the lines on disk. Around it stand the model API, the
 //! tools, what somebody allows, and the hooks.
 
+pub mod agent_definitions;
 pub mod api;
-mod call;
-pub mod commands;
-mod compact;
-pub mod definitions;
+mod compaction;
 pub mod driver;
 pub mod file;
+pub mod file_history;
 pub mod folder_files;
-pub mod front;
-pub mod history;
+pub mod front_matter;
 pub mod hooks;
-pub mod host;
-pub mod machine;
+pub mod mcp_tools;
 pub mod memory;
-pub mod more;
 mod patch;
 pub mod permission;
 pub mod process;
-pub mod record;
 pub mod request;
 pub mod sandbox;
 pub mod schema;
 pub mod settings;
+pub mod slash_commands;
+pub mod state_machine;
 pub mod stop;
-mod sub;
+mod sub_agents;
+pub mod system_prompt;
 pub mod tool;
+mod tool_call;
+pub mod tool_host;
 pub mod tools;
+pub mod transcript_writer;
 pub mod trust;
-pub mod words;

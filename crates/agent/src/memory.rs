@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::folder_files::{self, LeftOut};
+use crate::folder_files::{self, SkippedFileReason};
 use crate::permission::path::{cleaned, real};
 
 /// How many files may import each other in a row.
@@ -27,7 +27,7 @@ const NAMES: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct Roots {
+pub struct MemoryRoots {
     /// The file of whoever manages the machine.
     pub managed: PathBuf,
     /// The client's folder, with the user's `CLAUDE.md`.
@@ -42,7 +42,7 @@ pub struct Roots {
 
 /// Whose words they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum MemoryOwner {
     /// Of whoever manages the machine.
     Managed,
     /// The user's own.
@@ -61,14 +61,14 @@ pub struct MemoryFile {
     /// Its text, without comments.
     pub text: String,
     /// Whose it is; what is imported is whose imports it.
-    pub whose: Whose,
+    pub whose: MemoryOwner,
     /// The file that imports it.
     pub from: Option<PathBuf>,
 }
 
 /// All files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryFiles {
     /// In the order in which the model reads them.
     pub files: Vec<MemoryFile>,
     /// Imports from outside the project that wait for a yes.
@@ -82,7 +82,7 @@ pub struct Memory {
     is_full: bool,
 }
 
-impl Roots {
+impl MemoryRoots {
     /// The folder that files of the project and their links have to lie in.
     fn boundary(&self) -> PathBuf {
         folder_files::boundary(&self.cwd, &self.home)
@@ -90,10 +90,10 @@ impl Roots {
 }
 
 /// Reads everything that counts at the start.
-pub fn memory(roots: &Roots) -> Memory {
-    let mut memory = Memory::default();
-    memory.take(&roots.managed, Whose::Managed, roots);
-    memory.take(&roots.config.join("CLAUDE.md"), Whose::User, roots);
+pub fn load_memory(roots: &MemoryRoots) -> MemoryFiles {
+    let mut memory = MemoryFiles::default();
+    memory.take(&roots.managed, MemoryOwner::Managed, roots);
+    memory.take(&roots.config.join("CLAUDE.md"), MemoryOwner::User, roots);
     let mut folders: Vec<&Path> = roots.cwd.ancestors().collect();
     // The root of the system belongs to nobody's project.
     folders.pop();
@@ -103,10 +103,10 @@ pub fn memory(roots: &Roots) -> Memory {
     memory
 }
 
-impl Memory {
+impl MemoryFiles {
     /// Adds what stands in folders below the first one, on the way to a file that was read.
     /// Returns what is new.
-    pub fn beside(&mut self, file: &Path, roots: &Roots) -> Vec<MemoryFile> {
+    pub fn beside(&mut self, file: &Path, roots: &MemoryRoots) -> Vec<MemoryFile> {
         let old = self.files.len();
         let file = cleaned(&roots.cwd.join(file));
         let Ok(below) = file.strip_prefix(&roots.cwd) else {
@@ -120,7 +120,7 @@ impl Memory {
         self.files[old..].to_vec()
     }
 
-    fn take_folder(&mut self, folder: &Path, roots: &Roots) {
+    fn take_folder(&mut self, folder: &Path, roots: &MemoryRoots) {
         let boundary = roots.boundary();
         // A folder above the project answers for itself only.
         let within = match folder.starts_with(&boundary) {
@@ -129,26 +129,26 @@ impl Memory {
         };
         for name in NAMES {
             let whose = match name {
-                "CLAUDE.local.md" => Whose::Local,
-                _ => Whose::Project,
+                "CLAUDE.local.md" => MemoryOwner::Local,
+                _ => MemoryOwner::Project,
             };
             self.take_one(&folder.join(name), whose, Some(within), None, 0, roots);
         }
     }
 
     /// Takes a file that the person, or whoever manages the machine, wrote.
-    fn take(&mut self, path: &Path, whose: Whose, roots: &Roots) {
+    fn take(&mut self, path: &Path, whose: MemoryOwner, roots: &MemoryRoots) {
         self.take_one(path, whose, None, None, 0, roots);
     }
 
     fn take_one(
         &mut self,
         path: &Path,
-        whose: Whose,
+        whose: MemoryOwner,
         within: Option<&Path>,
         from: Option<&Path>,
         depth: usize,
-        roots: &Roots,
+        roots: &MemoryRoots,
     ) {
         let Some(place) = real(path) else { return };
         if self.seen.contains(&place) {
@@ -193,23 +193,24 @@ impl Memory {
                 continue;
             }
             let boundary = roots.boundary();
-            let is_free = roots.external || matches!(whose, Whose::Managed | Whose::User);
+            let is_free =
+                roots.external || matches!(whose, MemoryOwner::Managed | MemoryOwner::User);
             let within = (!is_free).then_some(boundary.as_path());
             self.take_one(&target, whose, within, Some(path), depth + 1, roots);
         }
     }
 
     /// Notes that a file is not read, once.
-    fn leave_out(&mut self, path: &Path, within: Option<&Path>, why: &LeftOut) {
-        let told = folder_files::told(path, within, why);
+    fn leave_out(&mut self, path: &Path, within: Option<&Path>, why: &SkippedFileReason) {
+        let told = folder_files::describe_skipped_file(path, within, why);
         if let Some(told) = told.filter(|told| !self.left_out.contains(told)) {
             self.left_out.push(told);
         }
     }
 
     /// A project may not bring in files of the person without being allowed to.
-    fn is_external(&self, target: &Path, whose: Whose, roots: &Roots) -> bool {
-        if roots.external || matches!(whose, Whose::Managed | Whose::User) {
+    fn is_external(&self, target: &Path, whose: MemoryOwner, roots: &MemoryRoots) -> bool {
+        if roots.external || matches!(whose, MemoryOwner::Managed | MemoryOwner::User) {
             return false;
         }
         let boundary = roots.boundary();
@@ -222,7 +223,7 @@ impl Memory {
 }
 
 /// The file an import names, if it is there.
-fn target(name: &str, folder: &Path, roots: &Roots) -> Option<PathBuf> {
+fn target(name: &str, folder: &Path, roots: &MemoryRoots) -> Option<PathBuf> {
     let full = |name: &str| match name.strip_prefix("~/") {
         Some(rest) => roots.home.join(rest),
         None => cleaned(&folder.join(name)),
@@ -238,7 +239,11 @@ fn target(name: &str, folder: &Path, roots: &Roots) -> Option<PathBuf> {
 
 /// The text of a file. Outside the project, only our own files and the system's count: anybody
 /// may have put one into a folder that all can write to.
-fn read(path: &Path, within: Option<&Path>, boundary: &Path) -> Result<Option<String>, LeftOut> {
+fn read(
+    path: &Path,
+    within: Option<&Path>,
+    boundary: &Path,
+) -> Result<Option<String>, SkippedFileReason> {
     let (file, about) = folder_files::open(path, within)?;
     let own = rustix::process::getuid().as_raw();
     let is_ours = |about: &fs::Metadata| about.uid() == own || about.uid() == 0;
@@ -396,7 +401,7 @@ pub fn imports(text: &str) -> Vec<String> {
 
 /// Adds a line to a memory file, which is made if it is not there. A link may not leave `within`.
 pub fn append(file: &Path, within: &Path, text: &str) -> io::Result<()> {
-    let failed = |why: LeftOut| io::Error::other(why.to_string());
+    let failed = |why: SkippedFileReason| io::Error::other(why.to_string());
     let is_open = match folder_files::open(file, Some(within)) {
         Ok((mut old, about)) if about.len() > 0 => {
             let mut last = [0];
@@ -404,7 +409,7 @@ pub fn append(file: &Path, within: &Path, text: &str) -> io::Result<()> {
             old.read_exact(&mut last)?;
             last != *b"\n"
         }
-        Ok(_) | Err(LeftOut::Absent) => false,
+        Ok(_) | Err(SkippedFileReason::Absent) => false,
         Err(why) => return Err(failed(why)),
     };
     if let Some(folder) = file.parent() {
@@ -430,13 +435,13 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct World {
+    struct MemoryFixture {
         temp: tempfile::TempDir,
     }
 
-    impl World {
-        fn new() -> World {
-            let world = World {
+    impl MemoryFixture {
+        fn new() -> MemoryFixture {
+            let world = MemoryFixture {
                 temp: tempfile::tempdir().unwrap(),
             };
             fs::create_dir_all(world.path("work/repo/.git")).unwrap();
@@ -454,8 +459,8 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn roots(&self) -> Roots {
-            Roots {
+        fn roots(&self) -> MemoryRoots {
+            MemoryRoots {
                 managed: self.path("etc/CLAUDE.md"),
                 config: self.path("home/.claude"),
                 home: self.path("home"),
@@ -465,14 +470,14 @@ mod tests {
         }
 
         fn read(&self) -> Vec<String> {
-            let files = memory(&self.roots()).files;
+            let files = load_memory(&self.roots()).files;
             files.into_iter().map(|file| file.text).collect()
         }
     }
 
     #[test]
     fn files_come_from_far_to_near() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         for (at, name) in [
             "etc/CLAUDE.md",
             "home/.claude/CLAUDE.md",
@@ -493,9 +498,9 @@ mod tests {
 
     #[test]
     fn a_nested_file_is_read_once_when_something_beside_it_is() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("work/repo/src/deep/CLAUDE.md", "nested");
-        let mut memory = memory(&world.roots());
+        let mut memory = load_memory(&world.roots());
         assert_eq!(memory.files, []);
         let roots = world.roots();
         let file = world.path("work/repo/src/deep/x.rs");
@@ -507,7 +512,7 @@ mod tests {
 
     #[test]
     fn imports_are_relative_to_their_file_and_follow_it() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write(
             "work/repo/CLAUDE.md",
             "see @docs/a.md, and @./b.md. Mail me@x.org",
@@ -521,7 +526,7 @@ mod tests {
 
     #[test]
     fn four_imports_follow_each_other_and_the_fifth_does_not() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("work/repo/CLAUDE.md", "@1.md");
         for at in 1..=6 {
             world.write(&format!("work/repo/{at}.md"), &format!("@{}.md", at + 1));
@@ -537,7 +542,7 @@ mod tests {
 
     #[test]
     fn a_project_needs_a_yes_for_files_from_outside() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("home/secret.md", "secret");
         world.write("work/repo/CLAUDE.md", "@~/secret.md @link.md");
         symlink(
@@ -545,19 +550,19 @@ mod tests {
             world.path("work/repo/link.md"),
         )
         .unwrap();
-        let memory_of = memory(&world.roots());
+        let memory_of = load_memory(&world.roots());
         assert_eq!(memory_of.files.len(), 1);
         assert_eq!(memory_of.external.len(), 2);
-        let roots = Roots {
+        let roots = MemoryRoots {
             external: true,
             ..world.roots()
         };
-        assert_eq!(memory(&roots).files[1].text, "secret");
+        assert_eq!(load_memory(&roots).files[1].text, "secret");
     }
 
     #[test]
     fn a_link_of_a_project_stays_in_it_and_one_above_it_in_its_own_folder() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("home/secret.md", "secret");
         world.write("work/notes.md", "above");
         world.write("work/other.md", "secret");
@@ -572,7 +577,7 @@ mod tests {
         link("home", "work/repo/.claude");
         world.write("home/CLAUDE.md", "secret");
         link("home/secret.md", "work/repo/src/CLAUDE.md");
-        let memory = memory(&world.roots());
+        let memory = load_memory(&world.roots());
         let texts: Vec<&str> = memory.files.iter().map(|file| file.text.as_str()).collect();
         assert_eq!(texts, ["above", "inside"]);
         let left_out: Vec<&PathBuf> = memory.left_out.iter().map(|(path, _)| path).collect();
@@ -589,7 +594,7 @@ mod tests {
 
     #[test]
     fn a_link_above_the_project_that_somebody_else_made_is_not_followed() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("work/private.md", "private");
         let link = world.path("work/CLAUDE.md");
         symlink("private.md", &link).unwrap();
@@ -602,13 +607,13 @@ mod tests {
 
     #[test]
     fn what_is_read_of_all_files_together_has_an_end() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         let names: String = (0..20).map(|at| format!("@{at}.md ")).collect();
         world.write("work/repo/CLAUDE.md", &names);
         for at in 0..20 {
             world.write(&format!("work/repo/{at}.md"), &"x".repeat(1 << 20));
         }
-        let memory = memory(&world.roots());
+        let memory = load_memory(&world.roots());
         let all: usize = memory.files.iter().map(|file| file.text.len()).sum();
         assert!(all <= LONGEST_TOGETHER + (1 << 20), "{all}");
         assert_eq!((memory.left_out.len(), memory.files.len()), (1, 9));
@@ -616,7 +621,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_goes_into_no_file_outside() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("home/profile", "export A=1");
         let file = world.path("work/repo/CLAUDE.md");
         symlink(world.path("home/profile"), &file).unwrap();
@@ -627,7 +632,7 @@ mod tests {
 
     #[test]
     fn the_users_own_file_imports_what_it_likes() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("home/notes.md", "notes");
         world.write("home/.claude/CLAUDE.md", "@~/notes.md");
         assert_eq!(world.read(), ["@~/notes.md", "notes"]);
@@ -649,7 +654,7 @@ mod tests {
 
     #[test]
     fn an_import_in_a_comment_is_none() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("work/repo/CLAUDE.md", "x\n<!-- @b.md -->\n");
         world.write("work/repo/b.md", "b");
         assert_eq!(world.read(), ["x\n"]);
@@ -657,7 +662,7 @@ mod tests {
 
     #[test]
     fn pictures_and_folders_are_not_read() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         world.write("work/repo/CLAUDE.md", "@docs @pic.png @missing.md");
         world.write("work/repo/pic.png", "\u{0}x");
         fs::create_dir_all(world.path("work/repo/docs")).unwrap();
@@ -666,7 +671,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_an_item_on_a_line_of_its_own() {
-        let world = World::new();
+        let world = MemoryFixture::new();
         let file = world.path("new/CLAUDE.md");
         let within = world.path("new");
         fs::create_dir_all(&within).unwrap();

@@ -4,33 +4,35 @@
 //! the mode, what allows. The first that applies decides, and the verdict names it with the file
 //! and line it came from. Nothing here asks or runs anything; only links are followed.
 
-pub mod always;
 mod bash;
 mod destructive;
 pub mod explain;
-mod files;
+mod file_access;
 mod git_repository;
 pub mod glob;
+pub mod offered_rules;
 pub mod path;
-mod remove;
+mod removal_guard;
 mod rule;
-pub mod shell;
-pub mod written;
+pub mod rule_editing;
+pub mod shell_parser;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::settings::{Broken, Kind, Scope, Settings, Source, Written};
-use path::{Folder, Place};
-use rule::{EDITS, READS, Rule};
+use crate::settings::{
+    RuleKind, SessionSettings, SettingSource, SettingsError, SettingsLayer, WrittenRule,
+};
+use path::{ResolvedFolder, ResolvedPath};
+use rule::{EDITS, PermissionRule, READS};
 
-pub use rule::today;
+pub use rule::current_tool_name;
 
 /// How much is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum PermissionMode {
     /// Ask for whatever changes something.
     #[default]
     Default,
@@ -44,17 +46,17 @@ pub enum Mode {
     Bypass,
 }
 
-impl Mode {
+impl PermissionMode {
     /// Reads a name, with a note where this client does something else than the name says.
-    pub fn read(name: &str) -> Option<(Mode, Option<&'static str>)> {
+    pub fn read(name: &str) -> Option<(PermissionMode, Option<&'static str>)> {
         Some(match name {
-            "default" | "manual" => (Mode::Default, None),
-            "acceptEdits" => (Mode::AcceptEdits, None),
-            "plan" => (Mode::Plan, None),
-            "dontAsk" => (Mode::DontAsk, None),
-            "bypassPermissions" => (Mode::Bypass, None),
+            "default" | "manual" => (PermissionMode::Default, None),
+            "acceptEdits" => (PermissionMode::AcceptEdits, None),
+            "plan" => (PermissionMode::Plan, None),
+            "dontAsk" => (PermissionMode::DontAsk, None),
+            "bypassPermissions" => (PermissionMode::Bypass, None),
             "auto" => (
-                Mode::Default,
+                PermissionMode::Default,
                 Some("mode auto is not supported; using mode default"),
             ),
             _ => return None,
@@ -64,54 +66,54 @@ impl Mode {
     /// Its name, as in settings and transcripts.
     pub fn name(self) -> &'static str {
         match self {
-            Mode::Default => "default",
-            Mode::AcceptEdits => "acceptEdits",
-            Mode::Plan => "plan",
-            Mode::DontAsk => "dontAsk",
-            Mode::Bypass => "bypassPermissions",
+            PermissionMode::Default => "default",
+            PermissionMode::AcceptEdits => "acceptEdits",
+            PermissionMode::Plan => "plan",
+            PermissionMode::DontAsk => "dontAsk",
+            PermissionMode::Bypass => "bypassPermissions",
         }
     }
 
     /// Whether it lets nothing run that another would not.
-    pub fn allows_no_more_than(self, other: Mode) -> bool {
-        let width = |mode: Mode| match mode {
-            Mode::Plan => 0,
-            Mode::DontAsk => 1,
-            Mode::Default => 2,
-            Mode::AcceptEdits => 3,
-            Mode::Bypass => 4,
+    pub fn allows_no_more_than(self, other: PermissionMode) -> bool {
+        let width = |mode: PermissionMode| match mode {
+            PermissionMode::Plan => 0,
+            PermissionMode::DontAsk => 1,
+            PermissionMode::Default => 2,
+            PermissionMode::AcceptEdits => 3,
+            PermissionMode::Bypass => 4,
         };
         width(self) <= width(other)
     }
 
     /// Whether a session that is resumed may begin in it.
     pub fn is_restored(self) -> bool {
-        !matches!(self, Mode::Plan | Mode::Bypass)
+        !matches!(self, PermissionMode::Plan | PermissionMode::Bypass)
     }
 }
 
 /// Why something was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct PermissionReason {
     /// In words.
     pub text: String,
     /// The rule behind it and where it stands.
-    pub rule: Option<(String, Source)>,
+    pub rule: Option<(String, SettingSource)>,
     /// Only a person can answer it: no mode does, and no hook that allows calls.
     pub firm: bool,
 }
 
-impl Reason {
-    fn new(text: impl Into<String>) -> Reason {
-        Reason {
+impl PermissionReason {
+    fn new(text: impl Into<String>) -> PermissionReason {
+        PermissionReason {
             text: text.into(),
             rule: None,
             firm: false,
         }
     }
 
-    fn of(text: impl Into<String>, rule: &Rule) -> Reason {
-        Reason {
+    fn of(text: impl Into<String>, rule: &PermissionRule) -> PermissionReason {
+        PermissionReason {
             text: text.into(),
             rule: Some((rule.text.clone(), rule.source.clone())),
             firm: false,
@@ -119,7 +121,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for PermissionReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.text)?;
         match &self.rule {
@@ -131,16 +133,16 @@ impl fmt::Display for Reason {
 
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionVerdict {
     /// Run it.
     Allow {
         /// What allows it.
-        by: Reason,
+        by: PermissionReason,
     },
     /// Ask the person.
     Ask {
         /// Why.
-        why: Reason,
+        why: PermissionReason,
         /// The rules that "always" would add; none if it can only be allowed once.
         always: Vec<String>,
         /// What the model is told if nobody can be asked.
@@ -149,7 +151,7 @@ pub enum Verdict {
     /// Do not run it.
     Deny {
         /// What forbids it.
-        by: Reason,
+        by: PermissionReason,
         /// What the model is told.
         text: String,
     },
@@ -157,7 +159,7 @@ pub enum Verdict {
 
 /// Where a session stands.
 #[derive(Clone, Debug, Default)]
-pub struct Ground {
+pub struct PermissionDirs {
     /// The folder it began in.
     pub project: PathBuf,
     /// More folders that belong to it.
@@ -172,15 +174,15 @@ pub struct Ground {
 
 /// Rules and mode of one session.
 #[derive(Clone, Debug)]
-pub struct Policy {
-    mode: Mode,
-    rules: Vec<Rule>,
+pub struct PermissionPolicy {
+    mode: PermissionMode,
+    rules: Vec<PermissionRule>,
     project: PathBuf,
     root: PathBuf,
     home: PathBuf,
-    work: Vec<Folder>,
-    readable: Vec<Folder>,
-    steering: Vec<Folder>,
+    work: Vec<ResolvedFolder>,
+    readable: Vec<ResolvedFolder>,
+    steering: Vec<ResolvedFolder>,
     no_bypass: bool,
     /// Only who manages the machine allows anything.
     only_managed: bool,
@@ -192,37 +194,37 @@ pub struct Policy {
 
 /// What was found about a call, before the mode is asked.
 #[derive(Debug, Default)]
-struct Ruling {
+struct PermissionFindings {
     /// Something forbids it.
-    deny: Option<Reason>,
+    deny: Option<PermissionReason>,
     /// It is asked about in every mode.
-    firm: Option<Reason>,
+    firm: Option<PermissionReason>,
     /// It is asked about unless nothing is.
-    soft: Option<Reason>,
+    soft: Option<PermissionReason>,
     /// What allows it.
-    by: Option<Reason>,
+    by: Option<PermissionReason>,
     /// Whether it only reads.
     reads: bool,
     always: Vec<String>,
     /// What was found about each part of a command.
-    steps: Vec<explain::Step>,
+    steps: Vec<explain::CommandPartFinding>,
 }
 
-impl Ruling {
-    fn deny(&mut self, reason: Reason) {
+impl PermissionFindings {
+    fn deny(&mut self, reason: PermissionReason) {
         self.deny.get_or_insert(reason);
     }
 
-    fn firm(&mut self, reason: Reason) {
+    fn firm(&mut self, reason: PermissionReason) {
         let firm = true;
-        self.firm.get_or_insert(Reason { firm, ..reason });
+        self.firm.get_or_insert(PermissionReason { firm, ..reason });
     }
 
-    fn soft(&mut self, reason: Reason) {
+    fn soft(&mut self, reason: PermissionReason) {
         self.soft.get_or_insert(reason);
     }
 
-    fn allow(&mut self, reason: Reason) {
+    fn allow(&mut self, reason: PermissionReason) {
         self.by.get_or_insert(reason);
     }
 }
@@ -254,33 +256,41 @@ const FREE: &[&str] = &[
     "ToolSearch",
 ];
 
-impl Policy {
+impl PermissionPolicy {
     /// Makes rules of settings and of `--allowedTools` and `--disallowedTools`.
     pub fn load(
-        settings: &Settings,
-        ground: Ground,
-        mode: Mode,
+        settings: &SessionSettings,
+        ground: PermissionDirs,
+        mode: PermissionMode,
         allowed: &[String],
         denied: &[String],
-    ) -> Result<Policy, Broken> {
-        let mut work = vec![Folder::of(&ground.project)];
+    ) -> Result<PermissionPolicy, SettingsError> {
+        let mut work = vec![ResolvedFolder::of(&ground.project)];
         work.extend(
             ground
                 .dirs
                 .iter()
-                .map(|dir| Folder::of(&ground.project.join(dir))),
+                .map(|dir| ResolvedFolder::of(&ground.project.join(dir))),
         );
         for (dir, _) in settings.dirs() {
-            let place = Place::of(&dir.to_string_lossy(), &ground.project, &ground.home);
-            work.push(Folder::of(&place.written));
+            let place = ResolvedPath::of(&dir.to_string_lossy(), &ground.project, &ground.home);
+            work.push(ResolvedFolder::of(&place.written));
         }
-        let mut policy = Policy {
-            mode: Mode::Default,
+        let mut policy = PermissionPolicy {
+            mode: PermissionMode::Default,
             rules: Vec::new(),
             root: settings.root().to_path_buf(),
             work,
-            readable: ground.readable.iter().map(|dir| Folder::of(dir)).collect(),
-            steering: ground.steering.iter().map(|dir| Folder::of(dir)).collect(),
+            readable: ground
+                .readable
+                .iter()
+                .map(|dir| ResolvedFolder::of(dir))
+                .collect(),
+            steering: ground
+                .steering
+                .iter()
+                .map(|dir| ResolvedFolder::of(dir))
+                .collect(),
             project: ground.project,
             home: ground.home,
             no_bypass: settings.forbids_bypass(),
@@ -291,14 +301,14 @@ impl Policy {
         for written in settings.rules() {
             policy.take(&written)?;
         }
-        let flags = [(Kind::Deny, denied), (Kind::Allow, allowed)];
+        let flags = [(RuleKind::Deny, denied), (RuleKind::Allow, allowed)];
         for (kind, texts) in flags {
-            if kind == Kind::Allow && policy.only_managed && !texts.is_empty() {
+            if kind == RuleKind::Allow && policy.only_managed && !texts.is_empty() {
                 policy.notes.push(MANAGED.to_owned());
                 continue;
             }
             for text in texts {
-                policy.take(&policy.spoken(kind, Scope::Flag, text))?;
+                policy.take(&policy.spoken(kind, SettingsLayer::Flag, text))?;
             }
         }
         if let Err(note) = policy.set_mode(mode) {
@@ -307,36 +317,36 @@ impl Policy {
         Ok(policy)
     }
 
-    fn spoken(&self, kind: Kind, scope: Scope, text: &str) -> Written {
-        Written {
+    fn spoken(&self, kind: RuleKind, scope: SettingsLayer, text: &str) -> WrittenRule {
+        WrittenRule {
             kind,
             text: text.to_owned(),
-            source: Source::spoken(scope),
+            source: SettingSource::spoken(scope),
             base: self.root.clone(),
         }
     }
 
     /// A rule that allows and is not understood allows nothing; one that denies stops everything.
-    fn take(&mut self, written: &Written) -> Result<(), Broken> {
-        match Rule::read(written, &self.project, &self.home) {
+    fn take(&mut self, written: &WrittenRule) -> Result<(), SettingsError> {
+        match PermissionRule::read(written, &self.project, &self.home) {
             Ok(rule) => self.rules.push(rule),
-            Err(why) if written.kind == Kind::Allow => {
+            Err(why) if written.kind == RuleKind::Allow => {
                 self.notes
                     .push(format!("{}: ignored: {why}", written.source));
             }
-            Err(why) => return Err(Broken::rule(&written.source, why)),
+            Err(why) => return Err(SettingsError::rule(&written.source, why)),
         }
         Ok(())
     }
 
     /// The mode it is in.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PermissionMode {
         self.mode
     }
 
     /// Changes the mode, unless somebody forbade it.
-    pub fn set_mode(&mut self, mode: Mode) -> Result<(), String> {
-        if mode == Mode::Bypass && self.no_bypass {
+    pub fn set_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
+        if mode == PermissionMode::Bypass && self.no_bypass {
             return Err("settings disable the mode bypassPermissions".to_owned());
         }
         self.mode = mode;
@@ -344,21 +354,21 @@ impl Policy {
     }
 
     /// Allows or denies something, or has it asked, for the rest of the session.
-    pub fn add(&mut self, kind: Kind, rule: &str) -> Result<(), String> {
+    pub fn add(&mut self, kind: RuleKind, rule: &str) -> Result<(), String> {
         if self.only_managed {
             return Err(MANAGED.to_owned());
         }
-        let written = self.spoken(kind, Scope::Session, rule);
+        let written = self.spoken(kind, SettingsLayer::Session, rule);
         self.rules
-            .push(Rule::read(&written, &self.project, &self.home)?);
+            .push(PermissionRule::read(&written, &self.project, &self.home)?);
         Ok(())
     }
 
     /// Allows rules of a command's front matter while it runs: a copy with them.
-    pub fn with(&self, rules: &[String]) -> Policy {
+    pub fn with(&self, rules: &[String]) -> PermissionPolicy {
         let mut more = self.clone();
         for rule in rules {
-            if let Err(why) = more.add(Kind::Allow, rule) {
+            if let Err(why) = more.add(RuleKind::Allow, rule) {
                 more.notes.push(format!("ignored: {why}"));
             }
         }
@@ -372,66 +382,72 @@ impl Policy {
 
     /// Adds a folder to the session.
     pub fn add_dir(&mut self, dir: &Path) {
-        self.work.push(Folder::of(&self.project.join(dir)));
+        self.work.push(ResolvedFolder::of(&self.project.join(dir)));
     }
 
     /// Whether a tool is offered to the model: not if all of it is denied.
     pub fn offers(&self, tool: &str) -> bool {
         !self.rules.iter().any(|rule| {
-            rule.kind == Kind::Deny && rule.names(tool) && matches!(rule.what, rule::What::All)
+            rule.kind == RuleKind::Deny
+                && rule.names(tool)
+                && matches!(rule.what, rule::RuleTarget::All)
         })
     }
 
     /// Whether a file must not be read, so that searches leave it out.
     pub fn hides(&self, path: &Path) -> bool {
         // Asked for each file of a search: without rules nothing is looked up.
-        if self.rules_of(Kind::Deny, "Read").next().is_none() {
+        if self.rules_of(RuleKind::Deny, "Read").next().is_none() {
             return false;
         }
-        let place = Place::of_tool(&path.to_string_lossy(), &self.project, &self.home);
-        self.rules_of(Kind::Deny, "Read")
+        let place = ResolvedPath::of_tool(&path.to_string_lossy(), &self.project, &self.home);
+        self.rules_of(RuleKind::Deny, "Read")
             .any(|rule| rule.fits_file(&place))
     }
 
     /// All rules: what they want, as they were written, and where.
-    pub fn listed(&self) -> impl Iterator<Item = (Kind, &str, &Source)> {
+    pub fn listed(&self) -> impl Iterator<Item = (RuleKind, &str, &SettingSource)> {
         let rules = self.rules.iter();
         rules.map(|rule| (rule.kind, rule.text.as_str(), &rule.source))
     }
 
     /// Whether a rule can be understood, and why not.
-    pub fn check(&self, kind: Kind, rule: &str) -> Result<(), String> {
-        let written = self.spoken(kind, Scope::Session, rule);
-        Rule::read(&written, &self.project, &self.home).map(drop)
+    pub fn check(&self, kind: RuleKind, rule: &str) -> Result<(), String> {
+        let written = self.spoken(kind, SettingsLayer::Session, rule);
+        PermissionRule::read(&written, &self.project, &self.home).map(drop)
     }
 
     /// Takes the rules of another, which were read anew. What was allowed for this session stays.
-    pub fn renew(&mut self, other: &Policy) {
+    pub fn renew(&mut self, other: &PermissionPolicy) {
         self.rules
-            .retain(|rule| rule.source.scope == Scope::Session);
+            .retain(|rule| rule.source.scope == SettingsLayer::Session);
         self.rules.extend(other.rules.iter().cloned());
     }
 
-    fn rules_of<'a>(&'a self, kind: Kind, tool: &'a str) -> impl Iterator<Item = &'a Rule> {
+    fn rules_of<'a>(
+        &'a self,
+        kind: RuleKind,
+        tool: &'a str,
+    ) -> impl Iterator<Item = &'a PermissionRule> {
         self.rules
             .iter()
             .filter(move |rule| rule.kind == kind && rule.names(tool))
     }
 
     /// Whether a call may run.
-    pub fn judge(&self, tool: &str, input: &Value, cwd: &Path) -> Verdict {
+    pub fn judge(&self, tool: &str, input: &Value, cwd: &Path) -> PermissionVerdict {
         let ruling = self.rule(tool, input, cwd);
         self.finish(ruling, tool, input)
     }
 
-    fn rule(&self, tool: &str, input: &Value, cwd: &Path) -> Ruling {
+    fn rule(&self, tool: &str, input: &Value, cwd: &Path) -> PermissionFindings {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
-        match today(tool) {
+        match current_tool_name(tool) {
             "Bash" => {
                 let mut ruling = self.rule_bash(text("command").unwrap_or_default(), cwd);
                 let leaves = input.get("dangerouslyDisableSandbox") == Some(&Value::Bool(true));
                 if self.fenced && leaves {
-                    ruling.firm(Reason::new("runs outside the sandbox"));
+                    ruling.firm(PermissionReason::new("runs outside the sandbox"));
                 }
                 ruling
             }
@@ -453,25 +469,26 @@ impl Policy {
         }
     }
 
-    fn rule_name(&self, tool: &str, name: Option<&str>) -> Ruling {
-        let mut ruling = Ruling {
-            reads: FREE.contains(&today(tool)) || ["WebFetch", "WebSearch"].contains(&tool),
-            ..Ruling::default()
+    fn rule_name(&self, tool: &str, name: Option<&str>) -> PermissionFindings {
+        let mut ruling = PermissionFindings {
+            reads: FREE.contains(&current_tool_name(tool))
+                || ["WebFetch", "WebSearch"].contains(&tool),
+            ..PermissionFindings::default()
         };
         let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_name(name));
-        if let Some(rule) = fitting(Kind::Deny) {
-            ruling.deny(Reason::of("denied by rule", rule));
+        if let Some(rule) = fitting(RuleKind::Deny) {
+            ruling.deny(PermissionReason::of("denied by rule", rule));
         }
-        if let Some(rule) = fitting(Kind::Ask) {
-            ruling.firm(Reason::of("an ask rule matches", rule));
+        if let Some(rule) = fitting(RuleKind::Ask) {
+            ruling.firm(PermissionReason::of("an ask rule matches", rule));
         }
-        match fitting(Kind::Allow) {
-            Some(rule) => ruling.allow(Reason::of("allowed by rule", rule)),
-            None if FREE.contains(&today(tool)) => {
-                ruling.allow(Reason::new("only affects the conversation"));
+        match fitting(RuleKind::Allow) {
+            Some(rule) => ruling.allow(PermissionReason::of("allowed by rule", rule)),
+            None if FREE.contains(&current_tool_name(tool)) => {
+                ruling.allow(PermissionReason::new("only affects the conversation"));
             }
             None => {
-                ruling.soft(Reason::new(format!("no rule allows {tool}")));
+                ruling.soft(PermissionReason::new(format!("no rule allows {tool}")));
                 ruling.always = vec![tool.to_owned()];
             }
         }
@@ -479,40 +496,42 @@ impl Policy {
     }
 
     /// The mode has its say.
-    fn finish(&self, ruling: Ruling, tool: &str, input: &Value) -> Verdict {
+    fn finish(&self, ruling: PermissionFindings, tool: &str, input: &Value) -> PermissionVerdict {
         if let Some(by) = ruling.deny {
             let text = denied(tool, input);
-            return Verdict::Deny { by, text };
+            return PermissionVerdict::Deny { by, text };
         }
-        if self.mode == Mode::Plan && !ruling.reads {
-            let by = Reason::new("plan mode is read-only");
+        if self.mode == PermissionMode::Plan && !ruling.reads {
+            let by = PermissionReason::new("plan mode is read-only");
             let text = format!(
                 "Permission to use {tool} has been denied: in plan mode only reading is allowed. \
                  Present the plan instead of carrying it out."
             );
-            return Verdict::Deny { by, text };
+            return PermissionVerdict::Deny { by, text };
         }
         let ask = match (ruling.firm, ruling.soft) {
             (Some(firm), _) => Some((firm, Vec::new())),
-            (None, Some(_)) if self.mode == Mode::Bypass => None,
+            (None, Some(_)) if self.mode == PermissionMode::Bypass => None,
             (None, Some(soft)) => Some((soft, ruling.always)),
             (None, None) => None,
         };
         let Some((why, always)) = ask else {
             let by = ruling
                 .by
-                .filter(|_| self.mode != Mode::Bypass)
-                .unwrap_or_else(|| Reason::new(format!("permission mode {}", self.mode.name())));
-            return Verdict::Allow { by };
+                .filter(|_| self.mode != PermissionMode::Bypass)
+                .unwrap_or_else(|| {
+                    PermissionReason::new(format!("permission mode {}", self.mode.name()))
+                });
+            return PermissionVerdict::Allow { by };
         };
-        if self.mode == Mode::DontAsk {
+        if self.mode == PermissionMode::DontAsk {
             let text = format!(
                 "Permission to use {tool} has been denied: it needs approval, and the mode \
                  dontAsk never asks."
             );
-            return Verdict::Deny { by: why, text };
+            return PermissionVerdict::Deny { by: why, text };
         }
-        Verdict::Ask {
+        PermissionVerdict::Ask {
             why,
             always,
             text: unanswered(tool, input),
@@ -528,7 +547,7 @@ fn file_of(input: &Value) -> Option<&str> {
 
 /// What the model is told about a call that a rule denies.
 fn denied(tool: &str, input: &Value) -> String {
-    match today(tool) {
+    match current_tool_name(tool) {
         "Bash" => {
             let command = input.get("command").and_then(Value::as_str);
             format!(
@@ -547,7 +566,7 @@ fn denied(tool: &str, input: &Value) -> String {
 
 /// What the model is told about a call that nobody could be asked about.
 fn unanswered(tool: &str, input: &Value) -> String {
-    let name = today(tool);
+    let name = current_tool_name(tool);
     match file_of(input) {
         Some(path) if EDITS.contains(&name) => {
             format!(

@@ -5,11 +5,11 @@
 //! order they were written.
 
 #[cfg(unix)]
-pub mod alone;
-#[cfg(unix)]
-mod below;
+mod descendants;
 pub mod git_environment;
 pub mod guard;
+#[cfg(unix)]
+pub mod hook_guard;
 mod output;
 
 use std::ffi::OsString;
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use output::{FILE, Output};
+pub use output::{CommandOutput, FILE};
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
+pub struct ShellJob<'a> {
     /// The text for the shell.
     pub command: &'a str,
     /// Where it begins.
@@ -39,7 +39,7 @@ pub struct Job<'a> {
 
 /// How a shell ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct ShellExit {
     /// Its code; 128 and the number of the signal if one ended it.
     pub code: i32,
     /// Where it stood then.
@@ -52,47 +52,47 @@ pub struct Ended {
 
 /// A command that was started. Ends when nobody holds it any more.
 #[derive(Debug)]
-pub struct Running {
-    shared: Arc<Shared>,
+pub struct RunningCommand {
+    shared: Arc<SharedProcess>,
     began: Instant,
     #[cfg(unix)]
     control: std::os::unix::net::UnixStream,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedProcess {
+    state: Mutex<ProcessState>,
     woken: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
-    output: Output,
-    ended: Option<Ended>,
+struct ProcessState {
+    output: CommandOutput,
+    ended: Option<ShellExit>,
     gone: bool,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedProcess {
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts a command.
     #[cfg(unix)]
-    pub fn start(job: &Job<'_>) -> io::Result<Running> {
+    pub fn start(job: &ShellJob<'_>) -> io::Result<RunningCommand> {
         unix::start(job)
     }
 
     /// There is no shell here that we know how to end.
     #[cfg(not(unix))]
-    pub fn start(_: &Job<'_>) -> io::Result<Running> {
+    pub fn start(_: &ShellJob<'_>) -> io::Result<RunningCommand> {
         Err(io::Error::other("commands can only be run on Unix"))
     }
 
     /// Waits until the shell has ended and its output is here, at most so long.
-    pub fn wait(&self, time: Duration) -> Option<Ended> {
+    pub fn wait(&self, time: Duration) -> Option<ShellExit> {
         self.until(time, |state| state.ended.is_some());
         self.shared.state().ended.clone()
     }
@@ -103,7 +103,7 @@ impl Running {
         self.shared.state().gone
     }
 
-    fn until(&self, time: Duration, done: impl Fn(&State) -> bool) {
+    fn until(&self, time: Duration, done: impl Fn(&ProcessState) -> bool) {
         let end = Instant::now() + time;
         let mut state = self.shared.state();
         while !done(&state) {
@@ -119,12 +119,12 @@ impl Running {
     }
 
     /// How the shell ended, if it did.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<ShellExit> {
         self.shared.state().ended.clone()
     }
 
     /// Looks at its output.
-    pub fn output<T>(&self, look: impl FnOnce(&mut Output) -> T) -> T {
+    pub fn output<T>(&self, look: impl FnOnce(&mut CommandOutput) -> T) -> T {
         look(&mut self.shared.state().output)
     }
 
@@ -140,7 +140,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.end();
     }
@@ -160,7 +160,7 @@ mod unix {
 
     use super::*;
 
-    pub fn start(job: &Job<'_>) -> io::Result<Running> {
+    pub fn start(job: &ShellJob<'_>) -> io::Result<RunningCommand> {
         let (control, theirs) = UnixStream::pair()?;
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(job.guard);
@@ -182,15 +182,15 @@ mod unix {
         let child = command.spawn()?;
         // The command holds our copies of their ends.
         drop(command);
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                output: Output::new(job.file.clone()),
+        let shared = Arc::new(SharedProcess {
+            state: Mutex::new(ProcessState {
+                output: CommandOutput::new(job.file.clone()),
                 ended: None,
                 gone: false,
             }),
             woken: Condvar::new(),
         });
-        let reading = Reading {
+        let reading = ProcessOutputReader {
             shared: Arc::clone(&shared),
             control: control.try_clone()?,
             pipe: Some(reader),
@@ -202,7 +202,7 @@ mod unix {
         std::thread::Builder::new()
             .name("output".to_owned())
             .spawn(move || reading.run(child))?;
-        Ok(Running {
+        Ok(RunningCommand {
             shared,
             began: Instant::now(),
             control,
@@ -220,21 +220,21 @@ mod unix {
     const PIPE: usize = 64 << 10;
 
     /// The thread that reads all a guard and those below it write.
-    struct Reading {
-        shared: Arc<Shared>,
+    struct ProcessOutputReader {
+        shared: Arc<SharedProcess>,
         control: UnixStream,
         pipe: Option<PipeReader>,
         heard: Vec<u8>,
         /// Whether the guard may say more.
         open: bool,
         /// How the shell ended, until that is told.
-        ended: Option<Ended>,
+        ended: Option<ShellExit>,
         /// So many bytes of what comes may still be the shell's: what was in the pipe when it
         /// ended. Others may go on writing for ever.
         rest: usize,
     }
 
-    impl Reading {
+    impl ProcessOutputReader {
         fn run(mut self, mut guard: Child) {
             let mut buffer = vec![0; PIPE];
             while self.open || self.pipe.is_some() {
@@ -302,7 +302,7 @@ mod unix {
             let known = self.ended.is_some() || self.shared.state().ended.is_some();
             if said.is_none() && !self.open && !known {
                 // Its shell has nobody else who would end it.
-                below::end_session(guard);
+                descendants::end_session(guard);
                 said = Some(lost());
             }
             if let Some(said) = said {
@@ -320,13 +320,13 @@ mod unix {
         }
 
         /// What the guard said, once all of it is here.
-        fn said(&mut self) -> Option<Ended> {
+        fn said(&mut self) -> Option<ShellExit> {
             let end = self.heard.iter().position(|byte| *byte == 0)?;
             let heard = std::mem::take(&mut self.heard);
             let said = &heard[..end];
             if let [b'!', fault @ ..] = said {
                 let fault = String::from_utf8_lossy(fault).into_owned();
-                return Some(Ended {
+                return Some(ShellExit {
                     code: 126,
                     fault: Some(fault),
                     ..lost()
@@ -336,7 +336,7 @@ mod unix {
             let words = std::str::from_utf8(&said[..line]).ok()?;
             let (code, left) = words.split_once(' ')?;
             let cwd = &said[line + 1..];
-            Some(Ended {
+            Some(ShellExit {
                 code: code.parse().ok()?,
                 cwd: (!cwd.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(cwd))),
                 left: left == "1",
@@ -346,8 +346,8 @@ mod unix {
     }
 
     /// The guard ended without a word: somebody killed it.
-    fn lost() -> Ended {
-        Ended {
+    fn lost() -> ShellExit {
+        ShellExit {
             code: 137,
             cwd: None,
             left: false,

@@ -3,20 +3,20 @@
 use serde_json::{Map, Value, json};
 use unspool_model::json::with_field;
 use unspool_model::session::Session;
-use unspool_model::view::messages::{self, ApiMessage, PieceKind, Resume, Speaker};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ApiBlockKind, ApiMessage, MessageRole, ResumeResult};
 
-use crate::api::client::Ask;
-use crate::api::model::{self, Thinking};
-use crate::record::Record;
+use crate::api::client::MessagesRequest;
+use crate::api::model::{self, ThinkingMode};
+use crate::transcript_writer::TranscriptWriter;
 
 /// What a request takes beside the conversation.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
+pub struct RequestOptions {
     /// The model.
     pub model: String,
     /// How much to think.
-    pub thinking: Thinking,
+    pub thinking: ThinkingMode,
     /// How hard to try.
     pub effort: Option<String>,
     /// Tokens of the answer; what the model can if not given.
@@ -29,16 +29,16 @@ pub struct Frame {
 
 const CACHED: &str = r#"{"type":"ephemeral"}"#;
 
-impl Frame {
+impl RequestOptions {
     /// The request for what comes next.
-    pub fn ask(&self, record: &Record) -> Option<Ask> {
+    pub fn ask(&self, record: &TranscriptWriter) -> Option<MessagesRequest> {
         let mut messages = conversation(record, &self.model)?;
         mark(&mut messages);
         Some(self.with(messages::to_json(&messages)))
     }
 
     /// A request with these messages.
-    pub fn with(&self, messages: String) -> Ask {
+    pub fn with(&self, messages: String) -> MessagesRequest {
         let mut system: Vec<Value> = self
             .system
             .iter()
@@ -60,7 +60,7 @@ impl Frame {
                 "input_schema": {"type": "object", "properties": {}},
             }));
         }
-        Ask {
+        MessagesRequest {
             model: self.model.clone(),
             most: self.most.unwrap_or_else(|| model::most_output(&self.model)),
             thinking: self.thinking,
@@ -75,36 +75,37 @@ impl Frame {
 }
 
 /// The conversation as the API accepts it from this model.
-pub fn conversation(record: &Record, model: &str) -> Option<Vec<ApiMessage>> {
+pub fn conversation(record: &TranscriptWriter, model: &str) -> Option<Vec<ApiMessage>> {
     let loaded = record.loaded()?;
     let (session, source) = (&loaded.session, &loaded.source);
-    let Resume::Messages(mut messages) = messages::messages(session, source, Profile::Strict)
+    let ResumeResult::Messages(mut messages) =
+        messages::messages(session, source, ClientProfile::Strict)
     else {
         return None;
     };
     forget_thoughts(session, &mut messages, model);
     if messages
         .last()
-        .is_some_and(|last| last.role == Speaker::Assistant)
+        .is_some_and(|last| last.role == MessageRole::Assistant)
     {
         // Nothing to answer: whoever asks anyway wants it to go on.
-        messages.push(said("Continue."));
+        messages.push(user_message("Continue."));
     }
     (!messages.is_empty()).then_some(messages)
 }
 
 /// A message of the person's side.
-pub fn said(text: &str) -> ApiMessage {
+pub fn user_message(text: &str) -> ApiMessage {
     let json = json!({"type": "text", "text": text}).to_string();
     ApiMessage {
-        role: Speaker::User,
+        role: MessageRole::User,
         content: vec![piece(json)],
     }
 }
 
-fn piece(json: String) -> messages::Piece {
-    messages::Piece {
-        kind: PieceKind::Text,
+fn piece(json: String) -> messages::ApiBlock {
+    messages::ApiBlock {
+        kind: ApiBlockKind::Text,
         call: None,
         blank: false,
         empty: false,
@@ -119,7 +120,7 @@ fn piece(json: String) -> messages::Piece {
 fn forget_thoughts(session: &Session, messages: &mut [ApiMessage], asked: &str) {
     for message in messages {
         message.content.retain(|piece| {
-            if piece.kind != PieceKind::Thinking {
+            if piece.kind != ApiBlockKind::Thinking {
                 return true;
             }
             let record = piece.record.map(|at| &session.records[at as usize]);
@@ -135,12 +136,12 @@ fn mark(messages: &mut [ApiMessage]) {
     let ends: Vec<usize> = messages
         .iter()
         .enumerate()
-        .filter(|(_, message)| message.role == Speaker::User)
+        .filter(|(_, message)| message.role == MessageRole::User)
         .map(|(at, _)| at)
         .collect();
     for at in ends.iter().rev().take(2) {
         let last = messages[*at].content.last_mut();
-        let Some(piece) = last.filter(|piece| piece.kind != PieceKind::Thinking) else {
+        let Some(piece) = last.filter(|piece| piece.kind != ApiBlockKind::Thinking) else {
             continue;
         };
         let marked = with_field(piece.json.as_bytes(), "cache_control", CACHED);

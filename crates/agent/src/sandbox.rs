@@ -12,14 +12,14 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 #[cfg(unix)]
-use crate::process::alone;
+use crate::process::hook_guard;
 
 /// The first argument that makes our program fence itself in: then the fence, then the command.
 pub const WORD: &str = "__fence";
 
 /// What the kernel can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Support {
+pub enum SandboxSupport {
     /// It keeps the fence.
     Yes,
     /// It cannot, and why.
@@ -28,7 +28,7 @@ pub enum Support {
 
 /// Where a command may write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fence {
+pub struct WriteSandbox {
     /// The folders.
     pub write: Vec<PathBuf>,
 }
@@ -46,14 +46,14 @@ const DEVICES: &[&str] = &[
     "/dev/shm",
 ];
 
-impl Fence {
+impl WriteSandbox {
     /// The project, folders that belong to it, and folders for temporary files.
-    pub fn around(project: &Path, dirs: &[PathBuf], temp: &Path) -> Fence {
+    pub fn around(project: &Path, dirs: &[PathBuf], temp: &Path) -> WriteSandbox {
         let mut write = vec![project.to_path_buf()];
         write.extend(dirs.iter().cloned());
         write.extend([temp, Path::new("/tmp"), Path::new("/var/tmp")].map(Path::to_path_buf));
         write.dedup();
-        Fence { write }
+        WriteSandbox { write }
     }
 
     /// What stands before a command so that it runs behind the fence; `program` is our own.
@@ -66,11 +66,11 @@ impl Fence {
         json!({ "write": folders }).to_string()
     }
 
-    fn from_arg(arg: &str) -> Option<Fence> {
+    fn from_arg(arg: &str) -> Option<WriteSandbox> {
         let value: Value = serde_json::from_str(arg).ok()?;
         let folders = value.get("write")?.as_array()?.iter();
         let write = folders.map(|dir| dir.as_str().map(PathBuf::from));
-        Some(Fence {
+        Some(WriteSandbox {
             write: write.collect::<Option<_>>()?,
         })
     }
@@ -82,23 +82,23 @@ impl Fence {
 }
 
 /// Whether the kernel can keep a fence.
-pub fn support() -> Support {
+pub fn support() -> SandboxSupport {
     kernel::support()
 }
 
-/// Does what [`WORD`] or [`alone::WORD`] ask for, if this program was called so. To be called
+/// Does what [`WORD`] or [`hook_guard::WORD`] ask for, if this program was called so. To be called
 /// first.
 #[cfg(unix)]
-pub fn asked() -> Option<ExitCode> {
+pub fn run_as_wrapper() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let word = arguments.next()?;
     let done = match word.to_str() {
         Some(WORD) => arguments
             .next()
-            .and_then(|fence| Fence::from_arg(fence.to_str()?))
+            .and_then(|fence| WriteSandbox::from_arg(fence.to_str()?))
             .ok_or_else(|| io::Error::other("invalid sandbox description"))
             .and_then(|fence| fence.apply()),
-        Some(alone::WORD) => return Some(alone::run(arguments)),
+        Some(hook_guard::WORD) => return Some(hook_guard::run(arguments)),
         _ => return None,
     };
     Some(become_command(done, arguments))
@@ -132,7 +132,7 @@ mod kernel {
     /// The newest rights we know; what an older kernel does not know is left out.
     const KNOWN: ABI = ABI::V5;
 
-    pub fn apply(fence: &Fence) -> io::Result<()> {
+    pub fn apply(fence: &WriteSandbox) -> io::Result<()> {
         let folders = fence.write.iter().map(PathBuf::as_path);
         let devices = DEVICES.iter().map(Path::new);
         let rights = AccessFs::from_write(KNOWN);
@@ -151,14 +151,14 @@ mod kernel {
 
     const MISSING: &str = "this kernel has no Landlock, or it is disabled";
 
-    pub fn support() -> Support {
+    pub fn support() -> SandboxSupport {
         let made = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_write(ABI::V1))
             .and_then(|rules| rules.create());
         match made {
-            Ok(_) => Support::Yes,
-            Err(_) => Support::No(MISSING.to_owned()),
+            Ok(_) => SandboxSupport::Yes,
+            Err(_) => SandboxSupport::No(MISSING.to_owned()),
         }
     }
 }
@@ -169,12 +169,12 @@ mod kernel {
 
     const MISSING: &str = "the sandbox needs Linux with Landlock";
 
-    pub fn apply(_: &Fence) -> io::Result<()> {
+    pub fn apply(_: &WriteSandbox) -> io::Result<()> {
         Err(io::Error::other(MISSING))
     }
 
-    pub fn support() -> Support {
-        Support::No(MISSING.to_owned())
+    pub fn support() -> SandboxSupport {
+        SandboxSupport::No(MISSING.to_owned())
     }
 }
 
@@ -186,8 +186,8 @@ mod tests {
     use std::process::Command;
 
     /// Runs something in a thread of its own, which stays fenced in until it ends.
-    fn fenced(fence: Fence, act: impl FnOnce() + Send + 'static) {
-        if let Support::No(why) = support() {
+    fn fenced(fence: WriteSandbox, act: impl FnOnce() + Send + 'static) {
+        if let SandboxSupport::No(why) = support() {
             println!("not tested: {why}");
             return;
         }
@@ -214,7 +214,7 @@ mod tests {
         fs::create_dir_all(&inside).unwrap();
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("old"), "old").unwrap();
-        let fence = Fence {
+        let fence = WriteSandbox {
             write: vec![inside.clone()],
         };
         let (near, far) = (inside.clone(), outside.clone());
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn a_fence_goes_through_an_argument_unchanged() {
-        let fence = Fence::around(Path::new("/a b"), &["/c\"d".into()], Path::new("/tmp"));
-        assert_eq!(Fence::from_arg(&fence.to_arg()), Some(fence.clone()));
-        assert_eq!(Fence::from_arg("{}"), None);
+        let fence = WriteSandbox::around(Path::new("/a b"), &["/c\"d".into()], Path::new("/tmp"));
+        assert_eq!(WriteSandbox::from_arg(&fence.to_arg()), Some(fence.clone()));
+        assert_eq!(WriteSandbox::from_arg("{}"), None);
         assert_eq!(fence.before(Path::new("/x"))[1], WORD);
     }
 }

@@ -5,11 +5,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::tool::{Outcome, Tool};
+use crate::tool::{BuiltinTool, ToolOutcome};
 
 /// Checks the input of a call. Numbers and truths written as texts are taken for what they
 /// mean.
-pub fn check(tool: &dyn Tool, name: &str, input: &mut Value) -> Result<(), Box<Outcome>> {
+pub fn check(
+    tool: &dyn BuiltinTool,
+    name: &str,
+    input: &mut Value,
+) -> Result<(), Box<ToolOutcome>> {
     let mut faults = Vec::new();
     look(&tool.schema(), input, &mut Vec::new(), &mut faults);
     if faults.is_empty() {
@@ -18,8 +22,8 @@ pub fn check(tool: &dyn Tool, name: &str, input: &mut Value) -> Result<(), Box<O
     Err(Box::new(refusal(name, &faults)))
 }
 
-fn refusal(name: &str, faults: &[Fault]) -> Outcome {
-    let mut ranked: Vec<&Fault> = faults.iter().collect();
+fn refusal(name: &str, faults: &[SchemaFault]) -> ToolOutcome {
+    let mut ranked: Vec<&SchemaFault> = faults.iter().collect();
     ranked.sort_by_key(|fault| fault.rank);
     let lines: Vec<&str> = ranked.iter().map(|fault| &*fault.words).collect();
     let issue = if lines.len() > 1 { "issues" } else { "issue" };
@@ -29,46 +33,51 @@ fn refusal(name: &str, faults: &[Fault]) -> Outcome {
     );
     let issues: Vec<Value> = faults.iter().map(|fault| fault.issue.clone()).collect();
     let issues = serde_json::to_string_pretty(&issues).unwrap_or_default();
-    Outcome {
+    ToolOutcome {
         result: Value::String(format!("InputValidationError: {issues}")),
-        ..Outcome::refused(words)
+        ..ToolOutcome::refused(words)
     }
 }
 
 #[derive(Debug)]
-struct Fault {
+struct SchemaFault {
     rank: u8,
     words: String,
     issue: Value,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum SchemaPathStep {
     Key(String),
     At(usize),
 }
 
-fn path(steps: &[Step]) -> Value {
-    let step = |step: &Step| match step {
-        Step::Key(key) => json!(key),
-        Step::At(at) => json!(at),
+fn path(steps: &[SchemaPathStep]) -> Value {
+    let step = |step: &SchemaPathStep| match step {
+        SchemaPathStep::Key(key) => json!(key),
+        SchemaPathStep::At(at) => json!(at),
     };
     steps.iter().map(step).collect()
 }
 
-fn words(steps: &[Step]) -> String {
+fn words(steps: &[SchemaPathStep]) -> String {
     let mut words = String::new();
     for step in steps {
         match step {
-            Step::Key(key) if words.is_empty() => words += key,
-            Step::Key(key) => words += &format!(".{key}"),
-            Step::At(at) => words += &format!("[{at}]"),
+            SchemaPathStep::Key(key) if words.is_empty() => words += key,
+            SchemaPathStep::Key(key) => words += &format!(".{key}"),
+            SchemaPathStep::At(at) => words += &format!("[{at}]"),
         }
     }
     words
 }
 
-fn look(schema: &Value, value: &mut Value, steps: &mut Vec<Step>, faults: &mut Vec<Fault>) {
+fn look(
+    schema: &Value,
+    value: &mut Value,
+    steps: &mut Vec<SchemaPathStep>,
+    faults: &mut Vec<SchemaFault>,
+) {
     let Some(expected) = schema["type"].as_str() else {
         return;
     };
@@ -89,7 +98,7 @@ fn look(schema: &Value, value: &mut Value, steps: &mut Vec<Step>, faults: &mut V
         Value::Object(fields) => look_inside(schema, fields, steps, faults),
         Value::Array(items) => {
             for (at, item) in items.iter_mut().enumerate() {
-                steps.push(Step::At(at));
+                steps.push(SchemaPathStep::At(at));
                 look(&schema["items"], item, steps, faults);
                 steps.pop();
             }
@@ -101,15 +110,15 @@ fn look(schema: &Value, value: &mut Value, steps: &mut Vec<Step>, faults: &mut V
 fn look_inside(
     schema: &Value,
     fields: &mut Map<String, Value>,
-    steps: &mut Vec<Step>,
-    faults: &mut Vec<Fault>,
+    steps: &mut Vec<SchemaPathStep>,
+    faults: &mut Vec<SchemaFault>,
 ) {
     let none = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&none);
     let required = schema["required"].as_array();
     let is_required = |key: &str| required.is_some_and(|it| it.iter().any(|name| name == key));
     for (key, property) in properties {
-        steps.push(Step::Key(key.clone()));
+        steps.push(SchemaPathStep::Key(key.clone()));
         match fields.get_mut(key) {
             Some(value) => look(property, value, steps, faults),
             None if is_required(key) => {
@@ -164,7 +173,7 @@ fn name_of(value: &Value) -> &'static str {
     }
 }
 
-fn wrong_type(expected: &str, value: Option<&Value>, steps: &[Step]) -> Fault {
+fn wrong_type(expected: &str, value: Option<&Value>, steps: &[SchemaPathStep]) -> SchemaFault {
     let name = words(steps);
     let expected = if expected == "integer" {
         "number"
@@ -179,12 +188,12 @@ fn wrong_type(expected: &str, value: Option<&Value>, steps: &[Step]) -> Fault {
         "message": format!("Invalid input: expected {expected}, received {received}"),
     });
     match value {
-        None => Fault {
+        None => SchemaFault {
             rank: 0,
             words: format!("The required parameter `{name}` is missing"),
             issue,
         },
-        Some(_) => Fault {
+        Some(_) => SchemaFault {
             rank: 2,
             words: format!(
                 "The parameter `{name}` type is expected as `{expected}` but provided as `{received}`"
@@ -194,13 +203,13 @@ fn wrong_type(expected: &str, value: Option<&Value>, steps: &[Step]) -> Fault {
     }
 }
 
-fn unexpected(keys: &[&String], steps: &[Step]) -> Option<Fault> {
+fn unexpected(keys: &[&String], steps: &[SchemaPathStep]) -> Option<SchemaFault> {
     let quoted: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
     let lines: Vec<String> = keys
         .iter()
         .map(|key| {
             let mut steps = steps.to_vec();
-            steps.push(Step::Key((*key).clone()));
+            steps.push(SchemaPathStep::Key((*key).clone()));
             let name = words(&steps);
             format!("An unexpected parameter `{name}` was provided")
         })
@@ -212,25 +221,25 @@ fn unexpected(keys: &[&String], steps: &[Step]) -> Option<Fault> {
         "path": path(steps),
         "message": format!("Unrecognized {many}: {}", quoted.join(", ")),
     });
-    (!keys.is_empty()).then(|| Fault {
+    (!keys.is_empty()).then(|| SchemaFault {
         rank: 1,
         words: lines.join("\n"),
         issue,
     })
 }
 
-fn no_choice(choices: &[Value], steps: &[Step]) -> Fault {
+fn no_choice(choices: &[Value], steps: &[SchemaPathStep]) -> SchemaFault {
     let quoted: Vec<String> = choices.iter().map(Value::to_string).collect();
     let says = format!("Invalid option: expected one of {}", quoted.join("|"));
     let issue = json!({"code": "invalid_value", "values": choices});
     other(steps, &says, issue)
 }
 
-fn other(steps: &[Step], says: &str, mut issue: Value) -> Fault {
+fn other(steps: &[SchemaPathStep], says: &str, mut issue: Value) -> SchemaFault {
     let name = words(steps);
     issue["path"] = path(steps);
     issue["message"] = json!(says);
-    Fault {
+    SchemaFault {
         rank: 3,
         words: format!("The parameter `{name}` is not valid: {says}"),
         issue,
@@ -262,14 +271,14 @@ fn out_of_bounds(schema: &Value, value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tool::Content;
+    use crate::tool::ToolContent;
 
     use super::*;
 
     fn told(name: &str, mut input: Value) -> (String, String) {
         let tool = crate::tools::named(name).unwrap();
         let outcome = check(tool, name, &mut input).unwrap_err();
-        let Content::Text(text) = outcome.content else {
+        let ToolContent::Text(text) = outcome.content else {
             panic!("no text");
         };
         (text, outcome.result.as_str().unwrap().to_owned())

@@ -7,18 +7,18 @@
 //! it denies or wants to be asked about always counts. A file of a folder that is a link to a file
 //! outside of it only denies and asks.
 
-mod file;
+mod settings_file;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use unspool_model::jsonc::{self, Node, Wrong};
+use unspool_model::jsonc::{self, JsoncError, JsoncNode};
 
-use crate::folder_files::{self, LeftOut};
-use crate::permission::Mode;
-use file::{File, LONGEST};
+use crate::folder_files::{self, SkippedFileReason};
+use crate::permission::PermissionMode;
+use settings_file::{LONGEST, SettingsFile};
 
 /// Where managed settings stand on this system.
 #[cfg(target_os = "macos")]
@@ -29,7 +29,7 @@ pub const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
 /// Where to look.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct SettingsPaths {
     /// The client's folder (`$CLAUDE_CONFIG_DIR`), with the user's `settings.json`.
     pub user: PathBuf,
     /// The managed file, usually [`MANAGED`].
@@ -42,7 +42,7 @@ pub struct Places {
 
 /// Who says something. The first in this order wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum SettingsLayer {
     /// Whoever manages the machine.
     Managed,
     /// `--settings`.
@@ -59,40 +59,40 @@ pub enum Scope {
     User,
 }
 
-impl Scope {
+impl SettingsLayer {
     /// Whether it comes with the folder, and so perhaps from a stranger.
     pub fn is_of_folder(self) -> bool {
-        matches!(self, Scope::Local | Scope::Project)
+        matches!(self, SettingsLayer::Local | SettingsLayer::Project)
     }
 
     fn name(self) -> &'static str {
         match self {
-            Scope::Managed => "managed settings",
-            Scope::Given => "--settings",
-            Scope::Flag => "command line",
-            Scope::Session => "this session",
-            Scope::Local => "local settings",
-            Scope::Project => "project settings",
-            Scope::User => "user settings",
+            SettingsLayer::Managed => "managed settings",
+            SettingsLayer::Given => "--settings",
+            SettingsLayer::Flag => "command line",
+            SettingsLayer::Session => "this session",
+            SettingsLayer::Local => "local settings",
+            SettingsLayer::Project => "project settings",
+            SettingsLayer::User => "user settings",
         }
     }
 }
 
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SettingSource {
     /// By whom.
-    pub scope: Scope,
+    pub scope: SettingsLayer,
     /// In which file, if in one.
     pub path: Option<PathBuf>,
     /// On which line, from 1; 0 if there are no lines.
     pub line: usize,
 }
 
-impl Source {
+impl SettingSource {
     /// Something that stands in no file.
-    pub fn spoken(scope: Scope) -> Source {
-        Source {
+    pub fn spoken(scope: SettingsLayer) -> SettingSource {
+        SettingSource {
             scope,
             path: None,
             line: 0,
@@ -100,7 +100,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
             Some(path) => write!(out, "{}:{}", path.display(), self.line),
@@ -111,7 +111,7 @@ impl fmt::Display for Source {
 
 /// Settings that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct SettingsError {
     /// The file, or the argument.
     pub place: String,
     /// Line and column, from 1, if known.
@@ -120,7 +120,7 @@ pub struct Broken {
     pub why: String,
 }
 
-impl Broken {
+impl SettingsError {
     /// What to do next.
     pub fn hint(&self) -> String {
         format!(
@@ -129,9 +129,9 @@ impl Broken {
         )
     }
 
-    fn at(place: &str, text: &str, byte: usize, why: impl Into<String>) -> Broken {
-        let wrong = Wrong::at(text, byte, "");
-        Broken {
+    fn at(place: &str, text: &str, byte: usize, why: impl Into<String>) -> SettingsError {
+        let wrong = JsoncError::at(text, byte, "");
+        SettingsError {
             place: place.to_owned(),
             at: Some((wrong.line, wrong.column)),
             why: why.into(),
@@ -139,8 +139,8 @@ impl Broken {
     }
 
     /// A rule that cannot be understood.
-    pub fn rule(source: &Source, why: impl Into<String>) -> Broken {
-        Broken {
+    pub fn rule(source: &SettingSource, why: impl Into<String>) -> SettingsError {
+        SettingsError {
             place: match &source.path {
                 Some(path) => path.display().to_string(),
                 None => source.scope.name().to_owned(),
@@ -151,7 +151,7 @@ impl Broken {
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for SettingsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.place)?;
         if let Some((line, column)) = self.at {
@@ -161,11 +161,11 @@ impl fmt::Display for Broken {
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for SettingsError {}
 
 /// What a rule wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum RuleKind {
     /// Never.
     Deny,
     /// Ask each time.
@@ -174,47 +174,47 @@ pub enum Kind {
     Allow,
 }
 
-impl Kind {
+impl RuleKind {
     /// Its key in `permissions`.
     pub fn key(self) -> &'static str {
         match self {
-            Kind::Deny => "deny",
-            Kind::Ask => "ask",
-            Kind::Allow => "allow",
+            RuleKind::Deny => "deny",
+            RuleKind::Ask => "ask",
+            RuleKind::Allow => "allow",
         }
     }
 }
 
 /// A rule as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenRule {
     /// What it wants.
-    pub kind: Kind,
+    pub kind: RuleKind,
     /// Its text.
     pub text: String,
     /// Where it stands.
-    pub source: Source,
+    pub source: SettingSource,
     /// What a path with one `/` at its start is relative to.
     pub base: PathBuf,
 }
 
 /// Something a folder would do if it were trusted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Acting {
+pub struct TrustGatedSetting {
     /// Its key, with dots.
     pub key: String,
     /// Where it stands.
-    pub source: Source,
+    pub source: SettingSource,
     /// What it says.
     pub value: Value,
 }
 
 /// All settings, in the order in which they win.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    files: Vec<File>,
+pub struct SessionSettings {
+    files: Vec<SettingsFile>,
     root: PathBuf,
-    others: Vec<Acting>,
+    others: Vec<TrustGatedSetting>,
     /// The text of each `.mcp.json`, as it was when trust was asked for.
     server_files: Vec<(PathBuf, String)>,
     trusted: bool,
@@ -222,11 +222,11 @@ pub struct Settings {
     pub notes: Vec<String>,
 }
 
-impl Settings {
+impl SessionSettings {
     /// Reads every file there is. The folder is not trusted yet.
-    pub fn load(places: &Places) -> Result<Settings, Broken> {
+    pub fn load(places: &SettingsPaths) -> Result<SessionSettings, SettingsError> {
         let root = root(&places.project);
-        let mut settings = Settings {
+        let mut settings = SessionSettings {
             files: Vec::new(),
             root: root.clone(),
             others: Vec::new(),
@@ -245,8 +245,8 @@ impl Settings {
             folders.push(root);
         }
         for (scope, name) in [
-            (Scope::Local, "settings.local.json"),
-            (Scope::Project, "settings.json"),
+            (SettingsLayer::Local, "settings.local.json"),
+            (SettingsLayer::Project, "settings.json"),
         ] {
             for folder in &folders {
                 let path = folder.join(".claude").join(name);
@@ -257,7 +257,7 @@ impl Settings {
                 settings.take(scope, &path, folder)?;
             }
         }
-        settings.take(Scope::User, &user, &places.user)?;
+        settings.take(SettingsLayer::User, &user, &places.user)?;
         for folder in &folders {
             settings.take_other(&folder.join(".mcp.json"));
         }
@@ -265,8 +265,8 @@ impl Settings {
     }
 
     /// No settings at all, in a folder.
-    pub fn none(project: &Path) -> Settings {
-        Settings {
+    pub fn none(project: &Path) -> SessionSettings {
+        SessionSettings {
             files: Vec::new(),
             root: root(project),
             others: Vec::new(),
@@ -276,7 +276,7 @@ impl Settings {
         }
     }
 
-    fn take_managed(&mut self, path: &Path) -> Result<(), Broken> {
+    fn take_managed(&mut self, path: &Path) -> Result<(), SettingsError> {
         let base = path.parent().unwrap_or(Path::new("/")).to_path_buf();
         // Parts beside the file count more than the file, the last name most.
         let beside = path.with_extension("d");
@@ -292,42 +292,54 @@ impl Settings {
         });
         parts.sort();
         for part in parts.iter().rev() {
-            self.take(Scope::Managed, part, &base)?;
+            self.take(SettingsLayer::Managed, part, &base)?;
         }
-        self.take(Scope::Managed, path, &base)
+        self.take(SettingsLayer::Managed, path, &base)
     }
 
-    fn take_given(&mut self, given: &str, project: &Path) -> Result<(), Broken> {
+    fn take_given(&mut self, given: &str, project: &Path) -> Result<(), SettingsError> {
         if given.trim_start().starts_with('{') {
             let text = given.to_owned();
-            return self.put(Scope::Given, "--settings", None, project, text, false);
+            return self.put(
+                SettingsLayer::Given,
+                "--settings",
+                None,
+                project,
+                text,
+                false,
+            );
         }
         let path = project.join(given);
         if !path.exists() {
-            return Err(Broken {
+            return Err(SettingsError {
                 place: path.display().to_string(),
                 at: None,
                 why: "no such file (--settings)".to_owned(),
             });
         }
         let base = path.parent().unwrap_or(project).to_path_buf();
-        self.take(Scope::Given, &path, &base)
+        self.take(SettingsLayer::Given, &path, &base)
     }
 
-    fn take(&mut self, scope: Scope, path: &Path, base: &Path) -> Result<(), Broken> {
+    fn take(
+        &mut self,
+        scope: SettingsLayer,
+        path: &Path,
+        base: &Path,
+    ) -> Result<(), SettingsError> {
         let place = path.display().to_string();
         let within = scope.is_of_folder().then(|| self.root.clone());
         let mut read = folder_files::read_text(path, within.as_deref(), LONGEST);
-        let is_outside = matches!(read, Err(LeftOut::Outside));
+        let is_outside = matches!(read, Err(SkippedFileReason::Outside));
         if is_outside {
             // It might deny something, so it is not passed over.
             read = folder_files::read_text(path, None, LONGEST);
         }
         let text = match read {
             Ok(text) => text,
-            Err(LeftOut::Absent) => return Ok(()),
+            Err(SkippedFileReason::Absent) => return Ok(()),
             Err(why) => {
-                return Err(Broken {
+                return Err(SettingsError {
                     place,
                     at: None,
                     why: why.to_string(),
@@ -344,22 +356,22 @@ impl Settings {
 
     fn put(
         &mut self,
-        scope: Scope,
+        scope: SettingsLayer,
         place: &str,
         path: Option<&Path>,
         base: &Path,
         text: String,
         is_outside: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), SettingsError> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let root = jsonc::parse(&text).map_err(|wrong| Broken {
+        let root = jsonc::parse(&text).map_err(|wrong| SettingsError {
             place: place.to_owned(),
             at: Some((wrong.line, wrong.column)),
             why: wrong.why.to_owned(),
         })?;
-        let file = File {
+        let file = SettingsFile {
             scope,
             place: place.to_owned(),
             path: path.map(Path::to_path_buf),
@@ -377,7 +389,9 @@ impl Settings {
         let text = match folder_files::read_text(path, Some(&self.root), LONGEST) {
             Ok(text) => text,
             Err(why) => {
-                if let Some((path, why)) = folder_files::told(path, Some(&self.root), &why) {
+                if let Some((path, why)) =
+                    folder_files::describe_skipped_file(path, Some(&self.root), &why)
+                {
                     self.notes.push(format!("{}: {why}", path.display()));
                 }
                 return;
@@ -385,10 +399,10 @@ impl Settings {
         };
         self.server_files.push((path.to_path_buf(), text.clone()));
         let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        self.others.push(Acting {
+        self.others.push(TrustGatedSetting {
             key: ".mcp.json".to_owned(),
-            source: Source {
-                scope: Scope::Project,
+            source: SettingSource {
+                scope: SettingsLayer::Project,
                 path: Some(path.to_path_buf()),
                 line: 1,
             },
@@ -419,7 +433,7 @@ impl Settings {
     }
 
     /// All that the folder would do if it were trusted, whether it is or not.
-    pub fn acting(&self) -> Vec<Acting> {
+    pub fn acting(&self) -> Vec<TrustGatedSetting> {
         let mut all = Vec::new();
         let of_folder = self.files.iter().filter(|file| file.scope.is_of_folder());
         for file in of_folder.filter(|file| !file.is_outside) {
@@ -430,21 +444,21 @@ impl Settings {
     }
 
     /// Files whose word counts.
-    fn heard(&self) -> impl Iterator<Item = &File> {
+    fn heard(&self) -> impl Iterator<Item = &SettingsFile> {
         self.files.iter().filter(|file| self.may_act(file))
     }
 
-    fn may_act(&self, file: &File) -> bool {
+    fn may_act(&self, file: &SettingsFile) -> bool {
         !file.scope.is_of_folder() || (self.trusted && !file.is_outside)
     }
 
     /// The first value at a path of keys, and where it stands.
-    pub fn value(&self, path: &[&str]) -> Option<(Value, Source)> {
+    pub fn value(&self, path: &[&str]) -> Option<(Value, SettingSource)> {
         self.heard().find_map(|file| file.value(path))
     }
 
     /// Every value at a path of keys, the one that wins first.
-    pub fn values(&self, path: &[&str]) -> Vec<(Value, Source)> {
+    pub fn values(&self, path: &[&str]) -> Vec<(Value, SettingSource)> {
         self.heard().filter_map(|file| file.value(path)).collect()
     }
 
@@ -452,7 +466,7 @@ impl Settings {
     fn managed(&self, path: &[&str]) -> Option<Value> {
         self.files
             .iter()
-            .filter(|file| file.scope == Scope::Managed)
+            .filter(|file| file.scope == SettingsLayer::Managed)
             .find_map(|file| file.value(path))
             .map(|(value, _)| value)
     }
@@ -471,16 +485,17 @@ impl Settings {
     }
 
     /// All rules that count, in the order in which files win.
-    pub fn rules(&self) -> Vec<Written> {
+    pub fn rules(&self) -> Vec<WrittenRule> {
         let only_managed = self.is_managed("allowManagedPermissionRulesOnly");
         let mut all = Vec::new();
         for file in &self.files {
-            for kind in [Kind::Deny, Kind::Ask, Kind::Allow] {
+            for kind in [RuleKind::Deny, RuleKind::Ask, RuleKind::Allow] {
                 let is_heard = match kind {
                     // What forbids or asks counts even from a stranger.
-                    Kind::Deny | Kind::Ask => true,
-                    Kind::Allow => {
-                        self.may_act(file) && (!only_managed || file.scope == Scope::Managed)
+                    RuleKind::Deny | RuleKind::Ask => true,
+                    RuleKind::Allow => {
+                        self.may_act(file)
+                            && (!only_managed || file.scope == SettingsLayer::Managed)
                     }
                 };
                 if is_heard {
@@ -492,11 +507,11 @@ impl Settings {
     }
 
     /// The mode a session begins in. A folder cannot switch questions off, trusted or not.
-    pub fn default_mode(&self) -> Option<(Mode, Source)> {
+    pub fn default_mode(&self) -> Option<(PermissionMode, SettingSource)> {
         self.heard().find_map(|file| {
             let (value, source) = file.value(&["permissions", "defaultMode"])?;
-            let (mode, _) = Mode::read(value.as_str()?)?;
-            if mode == Mode::Bypass && file.scope.is_of_folder() {
+            let (mode, _) = PermissionMode::read(value.as_str()?)?;
+            if mode == PermissionMode::Bypass && file.scope.is_of_folder() {
                 return None;
             }
             Some((mode, source))
@@ -504,7 +519,7 @@ impl Settings {
     }
 
     /// More folders that belong to the session.
-    pub fn dirs(&self) -> Vec<(PathBuf, Source)> {
+    pub fn dirs(&self) -> Vec<(PathBuf, SettingSource)> {
         let mut all = Vec::new();
         for file in self.heard() {
             let path = ["permissions", "additionalDirectories"];
@@ -521,8 +536,8 @@ impl Settings {
     }
 
     /// Variables for whatever the session runs; the first to name one wins.
-    pub fn env(&self) -> Vec<(String, String, Source)> {
-        let mut all: Vec<(String, String, Source)> = Vec::new();
+    pub fn env(&self) -> Vec<(String, String, SettingSource)> {
+        let mut all: Vec<(String, String, SettingSource)> = Vec::new();
         for file in self.heard() {
             let Some(node) = file.node(&["env"]) else {
                 continue;
@@ -557,7 +572,7 @@ impl Settings {
     }
 
     /// Hooks, those of the file that wins first.
-    pub fn hooks(&self) -> Vec<(Value, Source)> {
+    pub fn hooks(&self) -> Vec<(Value, SettingSource)> {
         let only_managed = self.is_managed("allowManagedHooksOnly");
         let off = self
             .value(&["disableAllHooks"])
@@ -566,7 +581,7 @@ impl Settings {
         self.heard()
             .filter(|file| match file.scope {
                 // Only who manages the machine takes managed hooks away.
-                Scope::Managed => !managed_off,
+                SettingsLayer::Managed => !managed_off,
                 _ => !off && !only_managed,
             })
             .filter_map(|file| file.value(&["hooks"]))
@@ -583,16 +598,16 @@ pub fn root(folder: &Path) -> PathBuf {
 }
 
 /// A node as an ordinary value.
-pub fn plain(node: &Node) -> Value {
+pub fn plain(node: &JsoncNode) -> Value {
     match &node.value {
-        jsonc::Value::Object(members) => {
+        jsonc::JsoncValue::Object(members) => {
             let fields = members
                 .iter()
                 .map(|member| (member.key.clone(), plain(&member.node)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
-        jsonc::Value::Array(items) => Value::Array(items.iter().map(plain).collect()),
-        jsonc::Value::Text(text) => Value::String(text.clone()),
-        jsonc::Value::Plain(word) => serde_json::from_str(word).unwrap_or(Value::Null),
+        jsonc::JsoncValue::Array(items) => Value::Array(items.iter().map(plain).collect()),
+        jsonc::JsoncValue::Text(text) => Value::String(text.clone()),
+        jsonc::JsoncValue::Plain(word) => serde_json::from_str(word).unwrap_or(Value::Null),
     }
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 /// Told once, seen by all its clones.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct StopSignal {
     told: Arc<(Mutex<bool>, Condvar)>,
 }
 
-impl Stop {
+impl StopSignal {
     /// Nobody said stop yet.
-    pub fn new() -> Stop {
-        Stop::default()
+    pub fn new() -> StopSignal {
+        StopSignal::default()
     }
 
     /// Says stop. Everybody who waits wakes up.
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn who_waits_wakes_when_stop_is_said() {
-        let stop = Stop::new();
+        let stop = StopSignal::new();
         let other = stop.clone();
         let waiting = std::thread::spawn(move || other.wait(Duration::from_secs(60)));
         stop.tell();
@@ -62,6 +62,6 @@ mod tests {
 
     #[test]
     fn waiting_ends_when_the_time_is_over() {
-        assert!(!Stop::new().wait(Duration::from_millis(1)));
+        assert!(!StopSignal::new().wait(Duration::from_millis(1)));
     }
 }

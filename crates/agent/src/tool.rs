@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::host::Host;
-use crate::stop::Stop;
+use crate::stop::StopSignal;
+use crate::tool_host::ToolHost;
 
 /// One call, as the model made it. Its input has passed the tool's schema.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ToolCallRequest {
     /// The id of the `tool_use` block.
     pub id: String,
     /// The name the model used, which may be an old one.
@@ -24,7 +24,7 @@ pub struct Call {
 
 /// What the model is told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum ToolContent {
     /// Text.
     Text(String),
     /// Content blocks, such as images.
@@ -33,9 +33,9 @@ pub enum Content {
 
 /// What came of a call: the two halves of its line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct ToolOutcome {
     /// `content` of the `tool_result` block.
-    pub content: Content,
+    pub content: ToolContent,
     /// `is_error` of the block; most tools leave it out on success.
     pub is_error: Option<bool>,
     /// `toolUseResult` of the line.
@@ -45,11 +45,11 @@ pub struct Outcome {
     pub also: Vec<String>,
 }
 
-impl Outcome {
+impl ToolOutcome {
     /// It worked.
-    pub fn done(text: impl Into<String>, result: Value) -> Outcome {
-        Outcome {
-            content: Content::Text(text.into()),
+    pub fn done(text: impl Into<String>, result: Value) -> ToolOutcome {
+        ToolOutcome {
+            content: ToolContent::Text(text.into()),
             is_error: None,
             result,
             also: Vec::new(),
@@ -57,9 +57,9 @@ impl Outcome {
     }
 
     /// It worked, and the model gets blocks.
-    pub fn blocks(blocks: Vec<Value>, result: Value) -> Outcome {
-        Outcome {
-            content: Content::Blocks(blocks),
+    pub fn blocks(blocks: Vec<Value>, result: Value) -> ToolOutcome {
+        ToolOutcome {
+            content: ToolContent::Blocks(blocks),
             is_error: None,
             result,
             also: Vec::new(),
@@ -67,22 +67,22 @@ impl Outcome {
     }
 
     /// It failed while it ran.
-    pub fn failed(text: impl Into<String>) -> Outcome {
+    pub fn failed(text: impl Into<String>) -> ToolOutcome {
         let text = text.into();
-        Outcome {
+        ToolOutcome {
             result: Value::String(format!("Error: {text}")),
-            content: Content::Text(text),
+            content: ToolContent::Text(text),
             is_error: Some(true),
             also: Vec::new(),
         }
     }
 
     /// It was not run: the input could not be taken.
-    pub fn refused(text: impl Into<String>) -> Outcome {
+    pub fn refused(text: impl Into<String>) -> ToolOutcome {
         let text = text.into();
-        Outcome {
+        ToolOutcome {
             result: Value::String(format!("Error: {text}")),
-            content: Content::Text(format!("<tool_use_error>{text}</tool_use_error>")),
+            content: ToolContent::Text(format!("<tool_use_error>{text}</tool_use_error>")),
             is_error: Some(true),
             also: Vec::new(),
         }
@@ -90,17 +90,17 @@ impl Outcome {
 }
 
 /// Where and for whom a call runs.
-pub struct Scene<'a> {
+pub struct ToolContext<'a> {
     /// Where Bash stands now; relative paths mean from here.
     pub cwd: PathBuf,
     /// Set by whoever wants the call to end.
-    pub stop: &'a Stop,
+    pub stop: &'a StopSignal,
     /// The session around it.
-    pub host: &'a dyn Host,
+    pub host: &'a dyn ToolHost,
 }
 
 /// Something the model can call.
-pub trait Tool: Sync {
+pub trait BuiltinTool: Sync {
     /// Its name, as offered to the model.
     fn name(&self) -> &'static str;
 
@@ -124,5 +124,5 @@ pub trait Tool: Sync {
     fn only_reads(&self, input: &Value) -> bool;
 
     /// Runs a call. Ends soon after `scene.stop` was told.
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome;
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome;
 }

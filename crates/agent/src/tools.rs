@@ -7,7 +7,6 @@ pub mod edit;
 pub mod exit_plan_mode;
 pub mod glob;
 pub mod grep;
-mod kept;
 pub mod notebook_edit;
 pub mod read;
 pub mod skill;
@@ -15,6 +14,7 @@ pub mod task_list;
 pub mod task_output;
 pub mod task_stop;
 pub mod todo_write;
+mod tool_state;
 pub mod web_fetch;
 pub mod web_search;
 pub mod write;
@@ -22,38 +22,38 @@ pub mod write;
 use serde_json::{Map, Value, json};
 
 use crate::schema;
-use crate::tool::{Outcome, Tool};
+use crate::tool::{BuiltinTool, ToolOutcome};
 
-pub use kept::{Background, Done, Kept};
+pub use tool_state::{BackgroundExit, BackgroundTask, ToolState};
 
 /// Every tool, in the order they are offered.
-pub static ALL: &[&dyn Tool] = &[
-    &agent::Agent,
-    &bash::Bash,
-    &glob::Glob,
-    &grep::Grep,
-    &read::Read,
-    &edit::Edit,
-    &write::Write,
-    &notebook_edit::NotebookEdit,
-    &web_fetch::WebFetch,
-    &web_search::WebSearch,
-    &todo_write::TodoWrite,
-    &task_list::TaskCreate,
-    &task_list::TaskUpdate,
-    &task_list::TaskGet,
-    &task_list::TaskList,
-    &task_output::TaskOutput,
-    &task_output::BashOutput,
-    &task_stop::TaskStop,
-    &task_stop::KillShell,
-    &skill::Skill,
-    &ask_user_question::AskUserQuestion,
-    &exit_plan_mode::ExitPlanMode,
+pub static ALL: &[&dyn BuiltinTool] = &[
+    &agent::AgentTool,
+    &bash::BashTool,
+    &glob::GlobTool,
+    &grep::GrepTool,
+    &read::ReadTool,
+    &edit::EditTool,
+    &write::WriteTool,
+    &notebook_edit::NotebookEditTool,
+    &web_fetch::WebFetchTool,
+    &web_search::WebSearchTool,
+    &todo_write::TodoWriteTool,
+    &task_list::TaskCreateTool,
+    &task_list::TaskUpdateTool,
+    &task_list::TaskGetTool,
+    &task_list::TaskListTool,
+    &task_output::TaskOutputTool,
+    &task_output::BashOutputTool,
+    &task_stop::TaskStopTool,
+    &task_stop::KillShellTool,
+    &skill::SkillTool,
+    &ask_user_question::AskUserQuestionTool,
+    &exit_plan_mode::ExitPlanModeTool,
 ];
 
 /// The tool of a name, new or old.
-pub fn named(name: &str) -> Option<&'static dyn Tool> {
+pub fn named(name: &str) -> Option<&'static dyn BuiltinTool> {
     let tool = ALL
         .iter()
         .find(|tool| tool.name() == name || tool.old_names().contains(&name));
@@ -62,29 +62,29 @@ pub fn named(name: &str) -> Option<&'static dyn Tool> {
 
 /// The tool of a call whose input it can take; otherwise what to answer. To be asked before
 /// anybody is asked for permission.
-pub fn check(name: &str, input: &mut Value) -> Result<&'static dyn Tool, Box<Outcome>> {
+pub fn check(name: &str, input: &mut Value) -> Result<&'static dyn BuiltinTool, Box<ToolOutcome>> {
     let tool = named(name).ok_or_else(|| Box::new(unknown(name)))?;
     schema::check(tool, name, input)?;
     Ok(tool)
 }
 
 /// What to answer to a call of a tool that is not there.
-pub fn unknown(name: &str) -> Outcome {
+pub fn unknown(name: &str) -> ToolOutcome {
     let text = format!("Error: No such tool available: {name}");
-    Outcome {
+    ToolOutcome {
         result: Value::String(text.clone()),
-        ..Outcome::refused(text)
+        ..ToolOutcome::refused(text)
     }
 }
 
 /// The answer of a step that found the input unfit.
-fn refuse(text: impl Into<String>) -> Box<Outcome> {
-    Box::new(Outcome::refused(text))
+fn refuse(text: impl Into<String>) -> Box<ToolOutcome> {
+    Box::new(ToolOutcome::refused(text))
 }
 
 /// The answer of a step that did not work.
-fn fail(text: impl Into<String>) -> Box<Outcome> {
-    Box::new(Outcome::failed(text))
+fn fail(text: impl Into<String>) -> Box<ToolOutcome> {
+    Box::new(ToolOutcome::failed(text))
 }
 
 /// An object schema: fields with a `*` behind their name are required.
@@ -195,7 +195,7 @@ mod tests {
         };
         assert_eq!(
             outcome.content,
-            crate::tool::Content::Text(
+            crate::tool::ToolContent::Text(
                 "<tool_use_error>Error: No such tool available: NoSuchTool</tool_use_error>".into()
             )
         );

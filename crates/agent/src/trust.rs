@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use unspool_store::own_file;
 
-use crate::settings::{Acting, Settings};
+use crate::settings::{SessionSettings, TrustGatedSetting};
 
 /// How a folder stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FolderTrust {
     /// Somebody said yes to all that its settings would do.
     Trusted,
     /// Nobody was asked.
@@ -31,36 +31,36 @@ pub enum Standing {
 
 /// The file with all folders somebody trusts.
 #[derive(Clone, Debug)]
-pub struct Trust {
+pub struct TrustFile {
     file: PathBuf,
 }
 
 /// A yes is kept for this many states of a folder's settings.
 const STATES: usize = 32;
 
-impl Trust {
+impl TrustFile {
     /// Notes trust in a file of ours, never inside a folder it is about.
-    pub fn at(file: PathBuf) -> Trust {
-        Trust { file }
+    pub fn at(file: PathBuf) -> TrustFile {
+        TrustFile { file }
     }
 
     /// How the folder of these settings stands.
-    pub fn check(&self, settings: &Settings) -> io::Result<Standing> {
+    pub fn check(&self, settings: &SessionSettings) -> io::Result<FolderTrust> {
         let Some(key) = key(settings.root()) else {
-            return Ok(Standing::New);
+            return Ok(FolderTrust::New);
         };
         let folders = self.read()?;
         let Some(states) = folders.get(&key) else {
-            return Ok(Standing::New);
+            return Ok(FolderTrust::New);
         };
         match states.contains(&digest(settings)) {
-            true => Ok(Standing::Trusted),
-            false => Ok(Standing::Changed),
+            true => Ok(FolderTrust::Trusted),
+            false => Ok(FolderTrust::Changed),
         }
     }
 
     /// Somebody said yes to what these settings would do.
-    pub fn store(&self, settings: &Settings) -> io::Result<()> {
+    pub fn store(&self, settings: &SessionSettings) -> io::Result<()> {
         let key = key(settings.root()).ok_or_else(|| {
             io::Error::other(format!("{} does not exist", settings.root().display()))
         })?;
@@ -150,10 +150,10 @@ fn key(folder: &Path) -> Option<String> {
 }
 
 /// What the settings of a folder would do, as a short name.
-fn digest(settings: &Settings) -> String {
+fn digest(settings: &SessionSettings) -> String {
     let mut hash = blake3::Hasher::new();
     let root = settings.root();
-    for Acting { key, source, value } in settings.acting() {
+    for TrustGatedSetting { key, source, value } in settings.acting() {
         let path = source.path.unwrap_or_default();
         let place = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
         // The lengths keep one text from running into the next.
@@ -168,21 +168,21 @@ fn digest(settings: &Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permission::Mode;
-    use crate::settings::{Kind, Places};
+    use crate::permission::PermissionMode;
+    use crate::settings::{RuleKind, SettingsPaths};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    struct World {
+    struct TrustFixture {
         temp: tempfile::TempDir,
     }
 
-    impl World {
-        fn new() -> World {
+    impl TrustFixture {
+        fn new() -> TrustFixture {
             let temp = tempfile::tempdir().unwrap();
             fs::create_dir_all(temp.path().join("repo/.git")).unwrap();
             fs::create_dir_all(temp.path().join("repo/.claude")).unwrap();
             fs::create_dir_all(temp.path().join("config")).unwrap();
-            World { temp }
+            TrustFixture { temp }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -195,8 +195,8 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn settings(&self, project: &str) -> Settings {
-            Settings::load(&Places {
+        fn settings(&self, project: &str) -> SessionSettings {
+            SessionSettings::load(&SettingsPaths {
                 user: self.path("config"),
                 managed: self.path("managed.json"),
                 project: self.path(project),
@@ -205,11 +205,11 @@ mod tests {
             .unwrap()
         }
 
-        fn trust(&self) -> Trust {
-            Trust::at(self.path("own/trust.json"))
+        fn trust(&self) -> TrustFile {
+            TrustFile::at(self.path("own/trust.json"))
         }
 
-        fn standing(&self, project: &str) -> Standing {
+        fn standing(&self, project: &str) -> FolderTrust {
             self.trust().check(&self.settings(project)).unwrap()
         }
     }
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_trusted_denies_and_asks_and_does_nothing_else() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.claude/settings.json", HOSTILE);
         world.write("repo/.claude/settings.local.json", HOSTILE);
         let settings = world.settings("repo");
@@ -241,13 +241,16 @@ mod tests {
         assert_eq!(settings.dirs(), []);
         assert_eq!(settings.model(), None);
         assert_eq!(settings.value(&["apiKeyHelper"]), None);
-        let kinds: Vec<Kind> = settings.rules().iter().map(|rule| rule.kind).collect();
-        assert_eq!(kinds, [Kind::Deny, Kind::Ask, Kind::Deny, Kind::Ask]);
+        let kinds: Vec<RuleKind> = settings.rules().iter().map(|rule| rule.kind).collect();
+        assert_eq!(
+            kinds,
+            [RuleKind::Deny, RuleKind::Ask, RuleKind::Deny, RuleKind::Ask]
+        );
     }
 
     #[test]
     fn a_folder_cannot_switch_off_the_hooks_of_the_user_before_it_is_trusted() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("config/settings.json", r#"{"hooks": {"Stop": []}}"#);
         world.write("repo/.claude/settings.json", HOSTILE);
         let mut settings = world.settings("repo");
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_trusted_folder_acts_but_cannot_switch_all_questions_off() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.claude/settings.json", HOSTILE);
         let mut settings = world.settings("repo");
         settings.trust(true);
@@ -271,12 +274,12 @@ mod tests {
         );
         let mut settings = world.settings("repo");
         settings.trust(true);
-        assert_eq!(settings.default_mode().unwrap().0, Mode::Plan);
+        assert_eq!(settings.default_mode().unwrap().0, PermissionMode::Plan);
     }
 
     #[test]
     fn what_a_folder_would_do_is_told_before_somebody_says_yes() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.claude/settings.json", HOSTILE);
         world.write(
             "repo/.mcp.json",
@@ -306,33 +309,33 @@ mod tests {
 
     #[test]
     fn a_yes_is_kept_outside_the_folder_for_us_alone() {
-        let world = World::new();
-        assert_eq!(world.standing("repo"), Standing::New);
+        let world = TrustFixture::new();
+        assert_eq!(world.standing("repo"), FolderTrust::New);
         world.trust().store(&world.settings("repo")).unwrap();
-        assert_eq!(world.standing("repo"), Standing::Trusted);
+        assert_eq!(world.standing("repo"), FolderTrust::Trusted);
         let about = fs::metadata(world.path("own/trust.json")).unwrap();
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
         let folder = fs::metadata(world.path("own")).unwrap();
         assert_eq!(folder.permissions().mode() & 0o777, 0o700);
         world.trust().forget(&world.path("repo")).unwrap();
-        assert_eq!(world.standing("repo"), Standing::New);
+        assert_eq!(world.standing("repo"), FolderTrust::New);
     }
 
     #[test]
     fn settings_that_would_do_something_else_need_another_yes() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.trust().store(&world.settings("repo")).unwrap();
         world.write("repo/.claude/settings.json", HOSTILE);
-        assert_eq!(world.standing("repo"), Standing::Changed);
+        assert_eq!(world.standing("repo"), FolderTrust::Changed);
         world.trust().store(&world.settings("repo")).unwrap();
-        assert_eq!(world.standing("repo"), Standing::Trusted);
+        assert_eq!(world.standing("repo"), FolderTrust::Trusted);
         world.write("repo/.mcp.json", "{}");
-        assert_eq!(world.standing("repo"), Standing::Changed);
+        assert_eq!(world.standing("repo"), FolderTrust::Changed);
     }
 
     #[test]
     fn servers_are_those_that_somebody_was_asked_about() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.mcp.json", "{}");
         let file = world.path("repo/.mcp.json");
         let mut settings = world.settings("repo");
@@ -350,7 +353,7 @@ mod tests {
 
     #[test]
     fn settings_behind_a_link_that_leaves_the_folder_deny_and_never_act() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("outside.json", HOSTILE);
         symlink(
             "../../outside.json",
@@ -362,63 +365,63 @@ mod tests {
         settings.trust(true);
         assert_eq!(settings.acting(), []);
         assert_eq!((settings.env(), settings.hooks()), (vec![], vec![]));
-        let kinds: Vec<Kind> = settings.rules().iter().map(|rule| rule.kind).collect();
-        assert_eq!(kinds, [Kind::Deny, Kind::Ask]);
+        let kinds: Vec<RuleKind> = settings.rules().iter().map(|rule| rule.kind).collect();
+        assert_eq!(kinds, [RuleKind::Deny, RuleKind::Ask]);
         assert_eq!(settings.notes.len(), 2, "{:?}", settings.notes);
     }
 
     #[test]
     fn settings_that_only_deny_more_need_no_other_yes() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.trust().store(&world.settings("repo")).unwrap();
         world.write(
             "repo/.claude/settings.json",
             r#"{"permissions": {"deny": ["Bash"], "ask": ["Edit"], "allow": []}}"#,
         );
-        assert_eq!(world.standing("repo"), Standing::Trusted);
+        assert_eq!(world.standing("repo"), FolderTrust::Trusted);
     }
 
     #[test]
     fn a_link_to_a_trusted_folder_is_trusted_and_one_that_was_moved_is_not() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.claude/settings.json", HOSTILE);
         world.trust().store(&world.settings("repo")).unwrap();
         symlink(world.path("repo"), world.path("link")).unwrap();
-        assert_eq!(world.standing("link"), Standing::Trusted);
+        assert_eq!(world.standing("link"), FolderTrust::Trusted);
         fs::remove_file(world.path("link")).unwrap();
         fs::rename(world.path("repo"), world.path("moved")).unwrap();
-        assert_eq!(world.standing("moved"), Standing::New);
+        assert_eq!(world.standing("moved"), FolderTrust::New);
     }
 
     #[test]
     fn a_folder_of_a_trusted_working_tree_is_trusted_and_a_tree_inside_it_is_not() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.write("repo/.claude/settings.json", HOSTILE);
         world.trust().store(&world.settings("repo")).unwrap();
         fs::create_dir_all(world.path("repo/src")).unwrap();
-        assert_eq!(world.standing("repo/src"), Standing::Trusted);
+        assert_eq!(world.standing("repo/src"), FolderTrust::Trusted);
         fs::create_dir_all(world.path("repo/vendor/lib/.git")).unwrap();
-        assert_eq!(world.standing("repo/vendor/lib"), Standing::New);
+        assert_eq!(world.standing("repo/vendor/lib"), FolderTrust::New);
         // A submodule has a file there.
         world.write("repo/sub/.git", "gitdir: ../.git/modules/sub");
-        assert_eq!(world.standing("repo/sub"), Standing::New);
+        assert_eq!(world.standing("repo/sub"), FolderTrust::New);
     }
 
     #[test]
     fn settings_of_a_folder_inside_the_tree_need_a_yes_of_their_own() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.trust().store(&world.settings("repo")).unwrap();
         world.write("repo/unpacked/.claude/settings.json", HOSTILE);
-        assert_eq!(world.standing("repo/unpacked"), Standing::Changed);
-        assert_eq!(world.standing("repo"), Standing::Trusted);
+        assert_eq!(world.standing("repo/unpacked"), FolderTrust::Changed);
+        assert_eq!(world.standing("repo"), FolderTrust::Trusted);
     }
 
     #[test]
     fn the_home_folder_under_git_does_not_make_the_users_settings_the_folders() {
-        let world = World::new();
+        let world = TrustFixture::new();
         fs::create_dir_all(world.path("home/.git")).unwrap();
         world.write("home/.claude/settings.json", HOSTILE);
-        let settings = Settings::load(&Places {
+        let settings = SessionSettings::load(&SettingsPaths {
             user: world.path("home/.claude"),
             managed: world.path("managed.json"),
             project: world.path("home"),
@@ -426,12 +429,12 @@ mod tests {
         })
         .unwrap();
         assert_eq!(settings.acting(), []);
-        assert_eq!(settings.default_mode().unwrap().0, Mode::Bypass);
+        assert_eq!(settings.default_mode().unwrap().0, PermissionMode::Bypass);
     }
 
     #[test]
     fn a_file_that_others_may_write_trusts_nobody() {
-        let world = World::new();
+        let world = TrustFixture::new();
         world.trust().store(&world.settings("repo")).unwrap();
         let file = world.path("own/trust.json");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();

@@ -5,33 +5,33 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use unspool_agent::api::client::{Ask, Client, Item, Patience};
-use unspool_agent::api::model::Thinking;
-use unspool_agent::api::retry::Kind;
-use unspool_agent::stop::Stop;
-use unspool_ask::Access;
+use unspool_agent::api::client::{ApiRetryPolicy, MessagesClient, MessagesRequest, StreamItem};
+use unspool_agent::api::model::ThinkingMode;
+use unspool_agent::api::retry::ApiErrorKind;
+use unspool_agent::stop::StopSignal;
+use unspool_ask::ApiCredential;
 use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn client(model: &Model, retries: u32) -> Client {
+fn client(model: &Model, retries: u32) -> MessagesClient {
     patient(model, retries, LONG)
 }
 
-fn patient(model: &Model, retries: u32, idle: Duration) -> Client {
-    let patience = Patience {
+fn patient(model: &Model, retries: u32, idle: Duration) -> MessagesClient {
+    let patience = ApiRetryPolicy {
         retries,
         idle,
         begin: LONG,
     };
-    Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap()
+    MessagesClient::new(&model.url(), &ApiCredential::Key("k".into()), patience).unwrap()
 }
 
-fn ask(words: &str) -> Ask {
-    Ask {
+fn ask(words: &str) -> MessagesRequest {
+    MessagesRequest {
         model: "claude-sonnet-4-5".into(),
         most: 32_000,
-        thinking: Thinking::Budget(4_000),
+        thinking: ThinkingMode::Budget(4_000),
         effort: None,
         system: vec![json!({"type": "text", "text": "be brief"})],
         tools: vec![],
@@ -42,13 +42,16 @@ fn ask(words: &str) -> Ask {
 }
 
 /// Everything that came back.
-fn items(client: &Client, ask: Ask) -> Vec<Item> {
+fn items(client: &MessagesClient, ask: MessagesRequest) -> Vec<StreamItem> {
     let (sender, items) = channel();
     let running = client.start(ask, move |item| drop(sender.send(item)));
     let mut all = Vec::new();
     while let Ok(item) = items.recv_timeout(LONG) {
-        let over = matches!(item, Item::Ended(..) | Item::Cut(_) | Item::Failed(_));
-        if !matches!(item, Item::Raw(_)) {
+        let over = matches!(
+            item,
+            StreamItem::Ended(..) | StreamItem::Cut(_) | StreamItem::Failed(_)
+        );
+        if !matches!(item, StreamItem::Raw(_)) {
             all.push(item);
         }
         if over {
@@ -59,9 +62,9 @@ fn items(client: &Client, ask: Ask) -> Vec<Item> {
     all
 }
 
-fn blocks(items: &[Item]) -> Vec<Value> {
+fn blocks(items: &[StreamItem]) -> Vec<Value> {
     let ended = items.iter().filter_map(|item| match item {
-        Item::Block(block, _) => Some(block.json.clone()),
+        StreamItem::Block(block, _) => Some(block.json.clone()),
         _ => None,
     });
     ended.collect()
@@ -77,7 +80,7 @@ fn an_answer_comes_back_block_by_block() {
     let model = Model::playing(vec![Answer::blocks(&said)]).unwrap();
     let all = items(&client(&model, 0), ask("hi"));
     assert_eq!(blocks(&all), said);
-    let Some(Item::Ended(message, request)) = all.last() else {
+    let Some(StreamItem::Ended(message, request)) = all.last() else {
         panic!("{all:?}");
     };
     assert_eq!(message.stop.as_deref(), Some("tool_use"));
@@ -107,8 +110,8 @@ fn cut_at_any_byte_no_half_block_counts_and_nothing_ends_well() {
         let ended = blocks(&all);
         assert_eq!(ended[..], known[..ended.len()], "cut at {at}");
         match all.last() {
-            Some(Item::Cut(trouble)) => assert_eq!(trouble.finished, ended.len()),
-            Some(Item::Failed(trouble)) => {
+            Some(StreamItem::Cut(trouble)) => assert_eq!(trouble.finished, ended.len()),
+            Some(StreamItem::Failed(trouble)) => {
                 assert_eq!((ended.len(), trouble.finished), (0, 0), "cut at {at}");
             }
             // The last event is whole, only the empty line behind it is not.
@@ -130,7 +133,7 @@ fn silence_is_noticed_and_pings_are_none() {
     let idle = Duration::from_secs(5);
     let all = items(&patient(&model, 1, idle), ask("hi"));
     assert!(
-        matches!(&all[1], Item::Retry { trouble, .. } if trouble.kind == Kind::Silent),
+        matches!(&all[1], StreamItem::Retry { trouble, .. } if trouble.kind == ApiErrorKind::Silent),
         "{all:?}"
     );
     assert_eq!(blocks(&all), [text("late")]);
@@ -148,13 +151,11 @@ fn an_error_in_the_stream_is_a_failure() {
     };
     let model = Model::playing(vec![failing(&[]), failing(&[text("kept")])]).unwrap();
     let all = items(&client(&model, 1), ask("hi"));
+    assert!(all.iter().any(
+        |item| matches!(item, StreamItem::Retry { trouble, .. } if trouble.status() == Some(529))
+    ));
     assert!(
-        all.iter().any(
-            |item| matches!(item, Item::Retry { trouble, .. } if trouble.status() == Some(529))
-        )
-    );
-    assert!(
-        matches!(all.last(), Some(Item::Cut(trouble)) if trouble.finished == 1),
+        matches!(all.last(), Some(StreamItem::Cut(trouble)) if trouble.finished == 1),
         "{all:?}"
     );
 }
@@ -198,7 +199,7 @@ fn dropping_a_request_ends_it() {
 fn whoever_waits_for_all_of_it_can_be_stopped() {
     let model = Model::playing(vec![Answer::text("x").before(3, Step::Gate("never"))]).unwrap();
     let client = client(&model, 0);
-    let stop = Stop::new();
+    let stop = StopSignal::new();
     let other = stop.clone();
     let waiting = std::thread::spawn(move || client.collect(ask("hi"), &other));
     assert!(model.reached("never", LONG));

@@ -1,9 +1,9 @@
 //! Whatever is on disk can be gone on with: recordings of the real client, cut anywhere.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use unspool_agent::record::{Face, Record};
-use unspool_agent::request::Frame;
-use unspool_model::write::Entry;
+use unspool_agent::request::RequestOptions;
+use unspool_agent::transcript_writer::{SharedLineFields, TranscriptWriter};
+use unspool_model::entry_writer::NewEntry;
 use unspool_testkit::corpus;
 use unspool_testkit::validator;
 
@@ -13,9 +13,9 @@ const CUTS: usize = 24;
 #[test]
 fn any_beginning_of_any_recording_makes_a_request_that_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
-    let frame = Frame {
+    let frame = RequestOptions {
         model: "claude-sonnet-4-5".into(),
-        ..Frame::default()
+        ..RequestOptions::default()
     };
     let cuts = std::env::var("UNSPOOL_CUTS").ok();
     let cuts: usize = cuts.map_or(CUTS, |cuts| cuts.parse().unwrap());
@@ -30,16 +30,16 @@ fn any_beginning_of_any_recording_makes_a_request_that_is_accepted() {
             let size = bytes.len() * cut / cuts;
             let path = folder.path().join("s.jsonl");
             std::fs::write(&path, &bytes[..size]).unwrap();
-            let face = Face {
+            let face = SharedLineFields {
                 session: "s".into(),
                 version: "v".into(),
                 entrypoint: "cli".into(),
                 slug: None,
                 agent: None,
             };
-            let mut record = Record::resume(&path, face, folder.path(), false).unwrap();
+            let mut record = TranscriptWriter::resume(&path, face, folder.path(), false).unwrap();
             record
-                .add(Entry::Prompt {
+                .add(NewEntry::Prompt {
                     content: "go on please".into(),
                     id: "p".into(),
                     mode: None,

@@ -4,27 +4,29 @@
 //! questions. What is asked and what counts as an answer is the caller's business; this crate
 //! knows nothing about sessions, keeps nothing on disk and prints nothing.
 
-mod api;
-mod many;
+mod many_questions;
+mod messages_api;
 mod messages_endpoint;
 mod shell;
 
-pub use api::Api;
-pub use many::{Patience, Question, ask};
-pub use messages_endpoint::{ANTHROPIC_API, Access, ApiErrorBody, EndpointError, MessagesEndpoint};
-pub use shell::Shell;
+pub use many_questions::{AskLimits, ModelQuestion, ask};
+pub use messages_api::MessagesApi;
+pub use messages_endpoint::{
+    ANTHROPIC_API, ApiCredential, ApiErrorBody, EndpointError, MessagesEndpoint,
+};
+pub use shell::ShellProvider;
 
 use std::time::Duration;
 
 /// Somebody who can be asked.
-pub trait Provider: Sync {
+pub trait AnswerProvider: Sync {
     /// Asks one question and waits for the answer, but no longer than this.
-    fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal>;
+    fn ask(&self, question: &ModelQuestion, timeout: Duration) -> Result<ModelAnswer, AskError>;
 }
 
 /// What was answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct ModelAnswer {
     /// The words.
     pub text: String,
     /// Tokens that were read, as far as it is told.
@@ -35,7 +37,7 @@ pub struct Said {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AskError {
     /// It may work later, not before this time has passed if one is given.
     Later {
         /// What went wrong.
@@ -46,12 +48,12 @@ pub enum Refusal {
     /// This question will not be answered.
     Never(String),
     /// No question will be answered.
-    Stop(Stopped),
+    Stop(AskStop),
 }
 
 /// Why nobody need be asked any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stopped {
+pub struct AskStop {
     /// What went wrong.
     pub why: String,
     /// What to do about it.

@@ -17,7 +17,7 @@ pub(crate) const BASE: &str = "ANTHROPIC_BASE_URL";
 
 /// What gives access, and which variable it is from.
 #[derive(Clone)]
-pub enum Access {
+pub enum ApiCredential {
     /// `ANTHROPIC_API_KEY`.
     Key(String),
     /// `ANTHROPIC_AUTH_TOKEN`.
@@ -25,35 +25,35 @@ pub enum Access {
 }
 
 // Written by hand, so that no log ever holds a key.
-impl std::fmt::Debug for Access {
+impl std::fmt::Debug for ApiCredential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.variable())
     }
 }
 
-impl Access {
+impl ApiCredential {
     /// What the variables of the environment give; the key goes before the token.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Access> {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<ApiCredential> {
         let set = |name: &str| {
             let value = variable(name)?.trim().to_owned();
             Some(value).filter(|value| !value.is_empty())
         };
-        let key = set(KEY).map(Access::Key);
-        key.or_else(|| set(TOKEN).map(Access::Token))
+        let key = set(KEY).map(ApiCredential::Key);
+        key.or_else(|| set(TOKEN).map(ApiCredential::Token))
     }
 
     /// The variable it is from.
     pub fn variable(&self) -> &'static str {
         match self {
-            Access::Key(_) => KEY,
-            Access::Token(_) => TOKEN,
+            ApiCredential::Key(_) => KEY,
+            ApiCredential::Token(_) => TOKEN,
         }
     }
 
     fn header(&self) -> (HeaderName, String) {
         match self {
-            Access::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
-            Access::Token(token) => (AUTHORIZATION, format!("Bearer {token}")),
+            ApiCredential::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
+            ApiCredential::Token(token) => (AUTHORIZATION, format!("Bearer {token}")),
         }
     }
 }
@@ -101,7 +101,7 @@ impl EndpointError {
 
 impl MessagesEndpoint {
     /// The API at an address such as [`ANTHROPIC_API`].
-    pub fn new(base: &str, access: &Access) -> Result<MessagesEndpoint, EndpointError> {
+    pub fn new(base: &str, access: &ApiCredential) -> Result<MessagesEndpoint, EndpointError> {
         let address = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
         if !unspool_net::is_address(&address) {
             return Err(EndpointError::Address(base.to_owned()));
@@ -151,7 +151,7 @@ mod tests {
                 "ANTHROPIC_AUTH_TOKEN" => Some(token.to_owned()),
                 _ => None,
             };
-            Access::from_variables(variable).map(|access| format!("{access:?}"))
+            ApiCredential::from_variables(variable).map(|access| format!("{access:?}"))
         };
         assert_eq!(access("k", "t").as_deref(), Some("ANTHROPIC_API_KEY"));
         assert_eq!(access(" ", "t").as_deref(), Some("ANTHROPIC_AUTH_TOKEN"));
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_and_a_key_that_is_none_are_named() {
-        let access = Access::Key("k".into());
+        let access = ApiCredential::Key("k".into());
         for base in ["", "ftp://x", "not an address"] {
             let error = MessagesEndpoint::new(base, &access)
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(&format!("`{base}`")), "{error}");
         }
-        let access = Access::Token("a\nb".into());
+        let access = ApiCredential::Token("a\nb".into());
         let error = MessagesEndpoint::new(ANTHROPIC_API, &access).unwrap_err();
         assert_eq!(error, EndpointError::Key("ANTHROPIC_AUTH_TOKEN"));
     }

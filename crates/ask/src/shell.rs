@@ -7,13 +7,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Provider, Question, Refusal, Said, Stopped};
+use crate::{AnswerProvider, AskError, AskStop, ModelAnswer, ModelQuestion};
 
-mod group;
+mod process_group;
 
 /// A command line for the shell.
 #[derive(Clone, Debug)]
-pub struct Shell {
+pub struct ShellProvider {
     line: String,
 }
 
@@ -29,15 +29,15 @@ const WISH: &str = "UNSPOOL_PROMPT";
 /// How often to look whether a command is over.
 const STEP: Duration = Duration::from_millis(5);
 
-impl Shell {
+impl ShellProvider {
     /// A provider that runs this line. Call it before any thread is started: from now on the
     /// commands that run end when a person interrupts the program.
-    pub fn new(line: impl Into<String>) -> Shell {
-        group::end_with_us();
-        Shell { line: line.into() }
+    pub fn new(line: impl Into<String>) -> ShellProvider {
+        process_group::end_with_us();
+        ShellProvider { line: line.into() }
     }
 
-    fn command(&self, question: &Question) -> Command {
+    fn command(&self, question: &ModelQuestion) -> Command {
         let (shell, flag) = if cfg!(windows) {
             ("cmd", "/C")
         } else {
@@ -57,12 +57,17 @@ impl Shell {
     }
 
     /// What the end of a command means.
-    fn judge(&self, status: ExitStatus, said: Vec<u8>, noise: &[u8]) -> Result<Said, Refusal> {
+    fn judge(
+        &self,
+        status: ExitStatus,
+        said: Vec<u8>,
+        noise: &[u8],
+    ) -> Result<ModelAnswer, AskError> {
         if status.success() {
             return match String::from_utf8(said) {
-                Ok(text) => Ok(Said {
+                Ok(text) => Ok(ModelAnswer {
                     text,
-                    ..Said::default()
+                    ..ModelAnswer::default()
                 }),
                 Err(_) => Err(later("the command's output is not UTF-8".to_owned())),
             };
@@ -72,7 +77,7 @@ impl Shell {
         let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
         match status.code() {
             // What shells say of a command that is not there or cannot be run.
-            Some(126 | 127) => Err(Refusal::Stop(Stopped {
+            Some(126 | 127) => Err(AskError::Stop(AskStop {
                 why: format!("cannot run the command `{}`{last}", self.line),
                 hint: "try it in a shell; it reads the text from standard input".to_owned(),
             })),
@@ -82,17 +87,17 @@ impl Shell {
     }
 }
 
-impl Provider for Shell {
-    fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal> {
+impl AnswerProvider for ShellProvider {
+    fn ask(&self, question: &ModelQuestion, timeout: Duration) -> Result<ModelAnswer, AskError> {
         let until = Instant::now() + timeout;
-        let child = group::spawn(&mut self.command(question));
+        let child = process_group::spawn(&mut self.command(question));
         let mut child = child.map_err(|error| {
-            Refusal::Stop(Stopped {
+            AskError::Stop(AskStop {
                 why: format!("cannot start the shell: {error}"),
                 hint: "check that `sh` is installed".to_owned(),
             })
         })?;
-        let group = group::Group::enter(child.id());
+        let group = process_group::CommandGroup::enter(child.id());
         write(&mut child, question.material.clone());
         let said = read(child.stdout.take());
         let noise = read(child.stderr.take());
@@ -108,8 +113,8 @@ impl Provider for Shell {
     }
 }
 
-fn later(why: String) -> Refusal {
-    Refusal::Later {
+fn later(why: String) -> AskError {
+    AskError::Later {
         why,
         after: Some(PAUSE),
     }
@@ -117,7 +122,7 @@ fn later(why: String) -> Refusal {
 
 /// Waits until the command has said all it has to say and is over.
 fn await_end(
-    group: &group::Group,
+    group: &process_group::CommandGroup,
     child: &mut Child,
     said: &Receiver<Vec<u8>>,
     until: Instant,
@@ -158,18 +163,18 @@ fn read(from: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn question(text: &str) -> Question {
-        Question {
+    fn question(text: &str) -> ModelQuestion {
+        ModelQuestion {
             material: text.to_owned(),
             wish: "make it shorter".to_owned(),
             tokens: 1,
             limit: 1,
-            ..Question::default()
+            ..ModelQuestion::default()
         }
     }
 
-    fn asked(line: &str, text: &str) -> Result<Said, Refusal> {
-        Shell::new(line).ask(&question(text), Duration::from_secs(20))
+    fn asked(line: &str, text: &str) -> Result<ModelAnswer, AskError> {
+        ShellProvider::new(line).ask(&question(text), Duration::from_secs(20))
     }
 
     fn text(line: &str, asked_for: &str) -> String {
@@ -191,7 +196,7 @@ mod tests {
     #[test]
     fn a_command_that_fails_is_tried_again_and_its_last_words_are_told() {
         let refused = asked("echo one >&2; echo two >&2; exit 3", "");
-        let Err(Refusal::Later { why, .. }) = refused else {
+        let Err(AskError::Later { why, .. }) = refused else {
             panic!("{refused:?}")
         };
         assert_eq!(why, "the command exited with 3: two");
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn a_command_that_is_not_there_ends_everything() {
         let refused = asked("no-such-command-here", "");
-        let Err(Refusal::Stop(stopped)) = refused else {
+        let Err(AskError::Stop(stopped)) = refused else {
             panic!("{refused:?}")
         };
         assert!(
@@ -214,8 +219,11 @@ mod tests {
     fn a_command_that_takes_too_long_is_killed_with_all_it_started() {
         let mark = format!("sleep 5400.{}", std::process::id());
         let line = format!("{mark} & {mark}; echo never");
-        let refused = Shell::new(line).ask(&question(""), Duration::from_millis(150));
-        assert!(matches!(refused, Err(Refusal::Later { .. })), "{refused:?}");
+        let refused = ShellProvider::new(line).ask(&question(""), Duration::from_millis(150));
+        assert!(
+            matches!(refused, Err(AskError::Later { .. })),
+            "{refused:?}"
+        );
         let runs = || {
             let mut search = Command::new("pgrep");
             search.args(["-f", &format!("^{mark}")]);

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unspool_ask::{Access, Api, Patience, Question, ask};
+use unspool_ask::{ApiCredential, AskLimits, MessagesApi, ModelQuestion, ask};
 use unspool_testkit::api::{Api as Server, Reply};
 
 /// Longer than anything takes on a busy machine.
@@ -12,44 +12,44 @@ const LONG: Duration = Duration::from_secs(60);
 
 type Answers = Vec<Result<String, String>>;
 
-fn question(text: &str) -> Question {
-    Question {
+fn question(text: &str) -> ModelQuestion {
+    ModelQuestion {
         text: text.to_owned(),
         tokens: 10,
         limit: 77,
-        ..Question::default()
+        ..ModelQuestion::default()
     }
 }
 
 /// Pauses shortly, but gives the server all the time a busy machine needs.
-fn quick() -> Patience {
-    Patience {
+fn quick() -> AskLimits {
+    AskLimits {
         pause: Duration::from_millis(1),
         timeouts: [LONG; 3],
-        ..Patience::default()
+        ..AskLimits::default()
     }
 }
 
-fn asked(server: &Server, access: &Access, texts: &[&str]) -> Result<Answers, String> {
+fn asked(server: &Server, access: &ApiCredential, texts: &[&str]) -> Result<Answers, String> {
     asked_with(&quick(), server, access, texts)
 }
 
 fn asked_with(
-    patience: &Patience,
+    patience: &AskLimits,
     server: &Server,
-    access: &Access,
+    access: &ApiCredential,
     texts: &[&str],
 ) -> Result<Answers, String> {
-    let api = Api::new(&server.url(), access, "claude-test").unwrap();
-    let questions: Vec<Question> = texts.iter().map(|text| question(text)).collect();
+    let api = MessagesApi::new(&server.url(), access, "claude-test").unwrap();
+    let questions: Vec<ModelQuestion> = texts.iter().map(|text| question(text)).collect();
     let accept = |_: usize, text: &str| Ok(text.to_owned());
     ask(&api, &questions, patience, &accept, &mut |_, _| ())
         .map(|(answers, _)| answers)
         .map_err(|stopped| format!("{} ({})", stopped.why, stopped.hint))
 }
 
-fn key() -> Access {
-    Access::Key("sk-test".into())
+fn key() -> ApiCredential {
+    ApiCredential::Key("sk-test".into())
 }
 
 /// Does one thing the first time, then says `fine`.
@@ -86,7 +86,7 @@ fn a_question_is_one_plain_message_with_the_key_in_its_header() {
     assert_eq!(request.header("authorization"), None);
     let agent = request.header("user-agent").unwrap();
     assert!(agent.starts_with("unspool/"), "{agent}");
-    asked(&server, &Access::Token("tok".into()), &["hello"]).unwrap();
+    asked(&server, &ApiCredential::Token("tok".into()), &["hello"]).unwrap();
     let last = server.requests().pop().unwrap();
     assert_eq!(last.header("authorization"), Some("Bearer tok"));
     assert_eq!(last.header("x-api-key"), None);
@@ -142,9 +142,9 @@ fn what_will_not_pass_ends_everything_and_names_the_variable() {
     for (status, words) in [
         (
             "401 Unauthorized",
-            "does not accept ANTHROPIC_API_KEY (401): because",
+            "rejected ANTHROPIC_API_KEY (401): because",
         ),
-        ("400 Bad Request", "refused the request (400): because"),
+        ("400 Bad Request", "rejected the request (400): because"),
         ("404 Not Found", "does not know `claude-test`"),
         ("302 Found", "ANTHROPIC_BASE_URL"),
     ] {
@@ -174,7 +174,7 @@ fn a_text_that_is_too_large_fails_alone() {
 
 #[test]
 fn a_server_that_is_not_there_is_said_to_be_so() {
-    let api = Api::new("http://127.0.0.1:9", &key(), "m").unwrap();
+    let api = MessagesApi::new("http://127.0.0.1:9", &key(), "m").unwrap();
     let accept = |_: usize, text: &str| Ok(text.to_owned());
     let (answers, _) = ask(&api, &[question("x")], &quick(), &accept, &mut |_, _| ()).unwrap();
     let why = answers[0].as_ref().unwrap_err();

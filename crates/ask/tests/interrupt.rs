@@ -35,7 +35,7 @@ mod unix {
 
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
-    use unspool_ask::{Provider, Question, Shell};
+    use unspool_ask::{AnswerProvider, ModelQuestion, ShellProvider};
     use unspool_testkit::wait::wait_until;
 
     /// Set for the one that asks: where to note which process to look for.
@@ -44,12 +44,12 @@ mod unix {
     /// Asks a shell that starts another process and waits for it.
     pub fn ask(note: &str) {
         let line = format!("sleep 60 & echo $! > {note}.tmp; mv {note}.tmp {note}; wait");
-        let question = Question {
+        let question = ModelQuestion {
             tokens: 1,
             limit: 1,
-            ..Question::default()
+            ..ModelQuestion::default()
         };
-        let _ = Shell::new(line).ask(&question, Duration::from_secs(60));
+        let _ = ShellProvider::new(line).ask(&question, Duration::from_secs(60));
     }
 
     /// Whether whoever started us wants us to ignore a signal, as shells do for what they start

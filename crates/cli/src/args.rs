@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use unspool_show::terminal_writer;
 
 use crate::commands;
-use crate::ui::{self, Color};
+use crate::ui::{self, ColorChoice};
 
 /// Read, search, show, edit, export, watch and continue Claude Code sessions
 ///
@@ -28,18 +28,18 @@ use crate::ui::{self, Color};
 SESSION is the start of a session id (4 or more characters), a title in quotes, a path to a
 .jsonl file, @ for the latest session of this directory or @N for the N-th latest.
 Exit codes: 0 done, 1 nothing found, 2 failed; `check` and `scan`: 0 clean, 1 found something.")]
-pub struct Arguments {
+pub struct CliArgs {
     /// What to do
     #[command(subcommand)]
     pub command: Option<Command>,
     /// What holds for every command
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalArgs,
 }
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub struct Global {
+pub struct GlobalArgs {
     /// Claude Code's config directory (can be repeated) [default: $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude]
     #[arg(
         long,
@@ -78,7 +78,7 @@ pub struct Global {
         default_value = "auto",
         help_heading = "Global options"
     )]
-    pub color: Color,
+    pub color: ColorChoice,
 
     /// Show keys, tokens and passwords instead of masking them
     #[arg(long, global = true, help_heading = "Global options")]
@@ -139,7 +139,7 @@ pub enum Command {
     /// List model prices
     Prices(commands::prices::PricesArgs),
     /// Move a directory's sessions to its new path
-    Move(commands::rehome::MoveArgs),
+    Move(commands::move_sessions::MoveArgs),
     /// Query all sessions with SQL
     Sql(commands::sql::SqlArgs),
     /// Show, build or drop the search index
@@ -197,7 +197,7 @@ const COMMAND_GROUPS: &[(&str, &[&str])] = &[
 
 /// The command line, with its commands in groups.
 fn command() -> clap::Command {
-    let mut command = Arguments::command();
+    let mut command = CliArgs::command();
     // Adds `help`, which is listed as well.
     command.build();
     let groups = command_groups(&command);
@@ -223,14 +223,14 @@ fn command_groups(command: &clap::Command) -> String {
 }
 
 /// What was typed, or ends the program with what is wrong about it.
-pub fn read() -> Arguments {
+pub fn read() -> CliArgs {
     let typed = command().try_get_matches();
-    let parsed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let parsed = typed.and_then(|matches| CliArgs::from_arg_matches(&matches));
     parsed.unwrap_or_else(|wrong| {
         // A client would take the exit code of a mistake for an order to stop.
         if wrong.use_stderr()
             && commands::hook::is_event(std::env::args_os())
-            && let Ok(hook) = Arguments::try_parse_from(["unspool", "hook"])
+            && let Ok(hook) = CliArgs::try_parse_from(["unspool", "hook"])
         {
             return hook;
         }
@@ -292,7 +292,7 @@ fn tell_wrong(wrong: &clap::Error, command: clap::Command) -> io::Result<()> {
 /// A query may begin with a dash, so a mistyped option in front of it is taken for the query,
 /// and the query for one argument too many. Read without that, the option is what is wrong.
 fn strict() -> clap::Command {
-    Arguments::command().mut_subcommand("search", |search| {
+    CliArgs::command().mut_subcommand("search", |search| {
         search.mut_arg("query", |query| query.allow_hyphen_values(false))
     })
 }
@@ -309,7 +309,7 @@ mod tests {
             .copied()
             .collect();
         listed.sort_unstable();
-        let mut command = Arguments::command();
+        let mut command = CliArgs::command();
         command.build();
         let mut names: Vec<&str> = command
             .get_subcommands()

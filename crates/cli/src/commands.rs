@@ -18,9 +18,9 @@ pub mod log;
 pub mod ls;
 pub mod merge;
 pub mod messages;
+pub mod move_sessions;
 pub mod prices;
 pub mod redact;
-pub mod rehome;
 pub mod rename;
 pub mod repair;
 pub mod restore;
@@ -40,27 +40,27 @@ pub mod usage;
 pub mod watch;
 
 use jiff::tz::TimeZone;
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_store::dirs;
 
-use crate::args::{Arguments, Command, Global};
-use crate::demo::Demo;
-use crate::failure::Failure;
+use crate::app_dirs::AppDirs;
+use crate::args::{CliArgs, Command, GlobalArgs};
+use crate::command_context::CommandContext;
+use crate::demo::DemoSessions;
+use crate::failure::CommandFailure;
 use crate::home_folder::home_folder;
-use crate::own::Own;
-use crate::ui::Ui;
-use crate::world::World;
+use crate::ui::TerminalUi;
 use crate::zone_file;
 
 /// Does what was asked.
-pub fn run(arguments: Arguments) -> Result<(), Failure> {
+pub fn run(arguments: CliArgs) -> Result<(), CommandFailure> {
     // Before anything that can fail: the client must not feel it.
     if let Some(Command::Hook(args)) = &arguments.command
         && args.action.is_none()
     {
-        return hook::attend(&arguments.global, args);
+        return hook::run_hook(&arguments.global, args);
     }
-    let world = world(&arguments.global)?;
+    let world = build_context(&arguments.global)?;
     match arguments.command {
         None => browse::run(world),
         Some(Command::Ls(args)) => ls::run(&world, &args),
@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Search(args)) => search::run(&world, &args),
         Some(Command::Usage(args)) => usage::run(&world, &args),
         Some(Command::Prices(args)) => prices::run(&world, &args),
-        Some(Command::Move(args)) => rehome::run(&world, &args),
+        Some(Command::Move(args)) => move_sessions::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
         Some(Command::Chat(args)) => chat::run(world, &args),
@@ -107,20 +107,20 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Our own folders.
-pub fn own() -> Result<Own, Failure> {
-    Own::places(|name| std::env::var_os(name), home_folder().as_deref())
+pub fn find_app_dirs() -> Result<AppDirs, CommandFailure> {
+    AppDirs::places(|name| std::env::var_os(name), home_folder().as_deref())
 }
 
 /// The only place that reads the environment for all commands.
-pub fn world(global: &Global) -> Result<World, Failure> {
+pub fn build_context(global: &GlobalArgs) -> Result<CommandContext, CommandFailure> {
     let profile = match &global.claude_version {
-        None => Profile::NEWEST,
-        Some(version) => Profile::for_version(version).ok_or_else(|| {
-            Failure::failed(format!("`{version}` is not a version"))
+        None => ClientProfile::NEWEST,
+        Some(version) => ClientProfile::for_version(version).ok_or_else(|| {
+            CommandFailure::failed(format!("`{version}` is not a version"))
                 .hint("use a version such as `2.1.45`, or `strict`")
         })?,
     };
-    let ui = Ui::new(
+    let ui = TerminalUi::new(
         global.json,
         global.quiet,
         global.verbose,
@@ -130,12 +130,12 @@ pub fn world(global: &Global) -> Result<World, Failure> {
     .revealing(global.reveal);
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
     let home = home_folder();
-    let own = own()?;
+    let own = find_app_dirs()?;
     own.check()?;
     if own.is_nowhere() && !global.demo {
         ui.warn("no home directory, so no caches and no undo history are saved: set HOME or UNSPOOL_HOME");
     }
-    let mut world = World {
+    let mut world = CommandContext {
         ui,
         own,
         dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref())?,
@@ -152,10 +152,10 @@ pub fn world(global: &Global) -> Result<World, Failure> {
     Ok(world)
 }
 
-impl World {
+impl CommandContext {
     /// Puts the bundled recordings in the place of the sessions of this machine.
-    pub fn use_demo(&mut self) -> Result<(), Failure> {
-        let demo = Demo::unpack()?;
+    pub fn use_demo(&mut self) -> Result<(), CommandFailure> {
+        let demo = DemoSessions::unpack()?;
         self.dirs = vec![demo.path().to_owned()];
         self.named = true;
         self.here = None;
@@ -164,13 +164,13 @@ impl World {
     }
 }
 
-fn zone(global: &Global) -> Result<TimeZone, Failure> {
+fn zone(global: &GlobalArgs) -> Result<TimeZone, CommandFailure> {
     match &global.timezone {
         None => Ok(zone_file::system().unwrap_or_else(TimeZone::system)),
         Some(name) => zone_file::named(name)
             .map_or_else(|| TimeZone::get(name), Ok)
             .map_err(|_| {
-                Failure::failed(format!("`{name}` is not a time zone"))
+                CommandFailure::failed(format!("`{name}` is not a time zone"))
                     .hint("use a name such as `Europe/Berlin` or `UTC`")
             }),
     }

@@ -4,50 +4,50 @@
 //! for, many at once. Answers are kept until the texts they are for are old, so that what was
 //! broken off goes on where it ended. What cannot be had leaves the text as it was.
 
+mod answer_cache;
 mod consent;
-mod estimate;
-mod kept;
+mod cost_estimate;
+mod provider;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
-mod who;
 
-use unspool_ask::{Patience, Question, Stopped, ask};
-use unspool_model::edit::Plan;
-use unspool_model::edit::compress::{self as rules, Band, Task};
-use unspool_model::log::Source;
+use unspool_ask::{AskLimits, AskStop, ModelQuestion, ask};
+use unspool_model::edit::EditPlan;
+use unspool_model::edit::compress::{self as rules, CompressRange, CompressTask};
+use unspool_model::log::TranscriptSource;
 use unspool_model::session::{Index, Session};
 use unspool_model::usage::Usage;
-use unspool_show::amount;
+use unspool_show::format;
 
-use crate::failure::Failure;
-use crate::progress::Bar;
-use crate::world::World;
-use estimate::Estimate;
-use kept::Kept;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
+use answer_cache::AnswerCache;
+use cost_estimate::CompressEstimate;
 
-pub use who::Who;
+pub use provider::CompressProvider;
 
 /// What is asked, and of whom.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Which turns, and how short; see [`rules::bands`].
-    pub bands: Vec<Band>,
+pub struct CompressOptions {
+    /// Which turns, and how short; see [`permission_rules::bands`].
+    pub bands: Vec<CompressRange>,
     /// Prompts too.
     pub include_user: bool,
     /// Who is asked.
-    pub who: Who,
+    pub who: CompressProvider,
     /// The person has agreed already.
     pub yes: bool,
     /// Nobody is asked.
     pub dry_run: bool,
     /// How long to wait, how often to ask, how much at once.
-    pub patience: Patience,
+    pub patience: AskLimits,
 }
 
 /// What became of the texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CompressReport {
     /// Texts that were to become shorter.
     pub texts: u64,
     /// Those that did.
@@ -73,20 +73,20 @@ pub struct Report {
 ///
 /// Fails if the person does not want it or if nobody can be asked; then nothing is planned.
 pub fn run(
-    world: &World,
+    world: &CommandContext,
     session: &Session,
-    source: &dyn Source,
-    plan: &mut Plan,
-    options: &Options,
-) -> Result<Report, Failure> {
+    source: &dyn TranscriptSource,
+    plan: &mut EditPlan,
+    options: &CompressOptions,
+) -> Result<CompressReport, CommandFailure> {
     let tasks = rules::tasks(session, source, plan, &options.bands, options.include_user);
     if tasks.is_empty() {
         let why = "nothing to compress: all texts in these ranges are short or already compressed";
         world.ui.note(why);
-        return Ok(Report::default());
+        return Ok(CompressReport::default());
     }
     let requests: Vec<String> = tasks.iter().map(rules::request).collect();
-    let kept = Kept::of(world, &options.who);
+    let kept = AnswerCache::of(world, &options.who);
     let mut answers: Vec<Option<String>> = requests
         .iter()
         .zip(&tasks)
@@ -95,20 +95,20 @@ pub fn run(
             known.filter(|text| rules::refuse(task, text).is_none())
         })
         .collect();
-    let mut report = Report {
+    let mut report = CompressReport {
         texts: tasks.len() as u64,
         kept: answers.iter().flatten().count() as u64,
-        ..Report::default()
+        ..CompressReport::default()
     };
     let missing: Vec<usize> = (0..tasks.len())
         .filter(|&at| answers[at].is_none())
         .collect();
     let chosen = missing.iter().map(|&at| (&tasks[at], &requests[at]));
-    let estimate = Estimate::of(chosen);
+    let estimate = CompressEstimate::of(chosen);
     tell(world, &report, &estimate, options);
     if !options.dry_run && !missing.is_empty() {
         consent::ask(world, options, &estimate)?;
-        let chosen: Vec<(usize, &Task, &String)> = missing
+        let chosen: Vec<(usize, &CompressTask, &String)> = missing
             .iter()
             .map(|&at| (at, &tasks[at], &requests[at]))
             .collect();
@@ -125,7 +125,7 @@ pub fn run(
             rules::apply(plan, task, text);
             report.shortened += 1;
             report.before += task.tokens;
-            report.after += unspool_model::tokens::of_text(text);
+            report.after += unspool_model::token_estimate::of_text(text);
         }
     }
     conclude(world, &report);
@@ -134,20 +134,20 @@ pub fn run(
 
 /// Asks for what is missing, and keeps every answer as it comes.
 fn fetch(
-    world: &World,
-    options: &Options,
-    kept: &Kept,
-    chosen: &[(usize, &Task, &String)],
+    world: &CommandContext,
+    options: &CompressOptions,
+    kept: &AnswerCache,
+    chosen: &[(usize, &CompressTask, &String)],
     answers: &mut [Option<String>],
-    report: &mut Report,
-) -> Result<(), Failure> {
+    report: &mut CompressReport,
+) -> Result<(), CommandFailure> {
     let provider = options.who.provider().map_err(stopped)?;
-    let questions: Vec<Question> = chosen
+    let questions: Vec<ModelQuestion> = chosen
         .iter()
-        .map(|(_, task, request)| Question {
+        .map(|(_, task, request)| ModelQuestion {
             text: (*request).clone(),
             material: task.text.clone(),
-            wish: rules::wish(task),
+            wish: rules::instruction(task),
             tokens: task.tokens,
             limit: limit(&task.text),
         })
@@ -163,7 +163,7 @@ fn fetch(
         .iter()
         .map(|(_, task, _)| task.text.len() as u64)
         .sum();
-    let mut bar = Bar::new(&world.ui, "compressing");
+    let mut bar = ProgressBar::new(&world.ui, "compressing");
     let mut done = 0;
     let mut each = |at: usize, answer: &Result<String, String>| {
         let (_, task, request) = chosen[at];
@@ -202,21 +202,21 @@ fn fetch(
 /// Asks for a summary of the live conversation before a record, which is the first one of a
 /// turn. What the plan removes is not told.
 pub fn summary(
-    world: &World,
+    world: &CommandContext,
     session: &Session,
-    source: &dyn Source,
-    plan: &Plan,
+    source: &dyn TranscriptSource,
+    plan: &EditPlan,
     before: Index,
-    options: &Options,
-) -> Result<String, Failure> {
-    let told = rules::digest(session, source, plan, before, DIGEST)
-        .ok_or_else(|| Failure::failed("there is nothing to summarize before this turn"))?;
+    options: &CompressOptions,
+) -> Result<String, CommandFailure> {
+    let told = rules::conversation_excerpt(session, source, plan, before, DIGEST)
+        .ok_or_else(|| CommandFailure::failed("there is nothing to summarize before this turn"))?;
     let request = rules::summary_request(&told);
-    let kept = Kept::of(world, &options.who);
+    let kept = AnswerCache::of(world, &options.who);
     if let Some(text) = kept.get(&request) {
         return Ok(text);
     }
-    let estimate = Estimate::of_summary(&request);
+    let estimate = CompressEstimate::of_summary(&request);
     world
         .ui
         .note(&format!("summary: {}", estimate.words(world, &options.who)));
@@ -225,8 +225,8 @@ pub fn summary(
     }
     consent::ask(world, options, &estimate)?;
     let provider = options.who.provider().map_err(stopped)?;
-    let question = Question {
-        tokens: unspool_model::tokens::of_text(&request),
+    let question = ModelQuestion {
+        tokens: unspool_model::token_estimate::of_text(&request),
         text: request.clone(),
         material: told,
         wish: rules::SUMMARY_WISH.to_owned(),
@@ -245,7 +245,7 @@ pub fn summary(
         .pop()
         .unwrap_or_else(|| Err("no request was sent".into()));
     let text = text.map_err(|why| {
-        Failure::failed(format!("cannot summarize: {why}"))
+        CommandFailure::failed(format!("cannot summarize: {why}"))
             .hint("retry, or pass a summary with `--summary-text`")
     })?;
     kept.put(&request, &text);
@@ -266,12 +266,17 @@ fn limit(text: &str) -> u64 {
     (text.len() as u64 / 2 + 512).clamp(1_024, 16_000)
 }
 
-fn stopped(stopped: Stopped) -> Failure {
-    Failure::failed(stopped.why).hint(stopped.hint)
+fn stopped(stopped: AskStop) -> CommandFailure {
+    CommandFailure::failed(stopped.why).hint(stopped.hint)
 }
 
-fn tell(world: &World, report: &Report, estimate: &Estimate, options: &Options) {
-    let texts = amount::count(report.texts, "text");
+fn tell(
+    world: &CommandContext,
+    report: &CompressReport,
+    estimate: &CompressEstimate,
+    options: &CompressOptions,
+) {
+    let texts = format::count(report.texts, "text");
     let from = match report.kept {
         0 => String::new(),
         kept => format!(", {kept} cached"),
@@ -283,7 +288,7 @@ fn tell(world: &World, report: &Report, estimate: &Estimate, options: &Options) 
     world.ui.note(&format!("compress: {texts}{from}; {rest}"));
 }
 
-fn conclude(world: &World, report: &Report) {
+fn conclude(world: &CommandContext, report: &CompressReport) {
     if let (Some(why), failed) = (&report.why, report.failed) {
         let texts = report.texts;
         let what = format!("{failed} of {texts} texts were not shortened: {why}");

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use unspool_model::view::status::State;
+use unspool_model::view::status::SessionState;
 use unspool_store::own_file;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// The settings.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct UserConfig {
     /// Presets of `clone`, by name.
     pub presets: BTreeMap<String, Preset>,
     /// What people are told of.
@@ -61,9 +61,9 @@ pub struct Preset {
     pub truncate: u8,
 }
 
-impl Config {
+impl UserConfig {
     /// Reads `config.toml`; without one everything is as it comes.
-    pub fn read(folder: &Path) -> Result<Config, Failure> {
+    pub fn read(folder: &Path) -> Result<UserConfig, CommandFailure> {
         let path = folder.join("config.toml");
         let text = match own_file::read_settings(&path) {
             Ok(text) => text,
@@ -73,16 +73,16 @@ impl Config {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
                 ) =>
             {
-                return Ok(Config::default());
+                return Ok(UserConfig::default());
             }
             Err(why) => {
                 let what = format!("cannot read `{}`: {why}", path.display());
-                return Err(Failure::failed(what));
+                return Err(CommandFailure::failed(what));
             }
         };
-        let config: Config = toml::from_str(&text).map_err(|why| {
+        let config: UserConfig = toml::from_str(&text).map_err(|why| {
             let what = format!("`{}` is invalid: {why}", path.display());
-            Failure::failed(what.trim_end())
+            CommandFailure::failed(what.trim_end())
                 .hint("known settings: [presets.NAME] with keep and truncate; [notify] with desktop, bell, webhook, on, projects and after_seconds")
         })?;
         let wrong = config
@@ -95,7 +95,7 @@ impl Config {
                 path.display(),
                 preset.truncate
             );
-            return Err(Failure::failed(what));
+            return Err(CommandFailure::failed(what));
         }
         config.notify.check(&path)?;
         Ok(config)
@@ -103,10 +103,19 @@ impl Config {
 }
 
 impl Notify {
-    fn check(&self, path: &Path) -> Result<(), Failure> {
-        let wrong = |what: String| Err(Failure::failed(format!("`{}`: {what}", path.display())));
-        if let Some(name) = self.on.iter().find(|name| State::named(name).is_none()) {
-            let names = State::ALL.map(State::name).join(", ");
+    fn check(&self, path: &Path) -> Result<(), CommandFailure> {
+        let wrong = |what: String| {
+            Err(CommandFailure::failed(format!(
+                "`{}`: {what}",
+                path.display()
+            )))
+        };
+        if let Some(name) = self
+            .on
+            .iter()
+            .find(|name| SessionState::named(name).is_none())
+        {
+            let names = SessionState::ALL.map(SessionState::name).join(", ");
             return wrong(format!(
                 "`{name}` in notify.on is not a status: use {names}"
             ));
@@ -129,7 +138,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let read = |text: &str| {
             std::fs::write(dir.path().join("config.toml"), text).unwrap();
-            Config::read(dir.path()).map(|config| config.notify)
+            UserConfig::read(dir.path()).map(|config| config.notify)
         };
         assert_eq!(read("").unwrap(), Notify::default());
         let fine = read("[notify]\ndesktop = true\non = [\"error\"]\nwebhook = \"http://x/y\"\n");
@@ -144,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let read = |text: &str| {
             std::fs::write(dir.path().join("config.toml"), text).unwrap();
-            Config::read(dir.path())
+            UserConfig::read(dir.path())
         };
         let fine = read("[presets.mine]\nkeep = 15\ntruncate = 30\n").unwrap();
         assert_eq!(
@@ -158,6 +167,6 @@ mod tests {
         assert!(read("[preset]\n").is_err());
         assert!(read("[presets.mine]\nkeep = 1\ntruncate = 101\n").is_err());
         std::fs::remove_file(dir.path().join("config.toml")).unwrap();
-        assert_eq!(Config::read(dir.path()).unwrap(), Config::default());
+        assert_eq!(UserConfig::read(dir.path()).unwrap(), UserConfig::default());
     }
 }

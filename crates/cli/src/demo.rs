@@ -9,32 +9,32 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_store::read_folder;
 
 /// The recordings while they are in use.
-pub struct Demo {
+pub struct DemoSessions {
     dir: PathBuf,
 }
 
-impl Drop for Demo {
+impl Drop for DemoSessions {
     fn drop(&mut self) {
         let _ = read_folder::remove_all(&self.dir);
     }
 }
 
-impl Demo {
+impl DemoSessions {
     /// Lays them out.
-    pub fn unpack() -> io::Result<Demo> {
+    pub fn unpack() -> io::Result<DemoSessions> {
         let dir = tempfile::Builder::new().prefix("unspool-demo-").tempdir()?;
-        let demo = Demo { dir: dir.keep() };
+        let demo = DemoSessions { dir: dir.keep() };
         for (name, bytes) in FILES {
             let path = demo.dir.join(name);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
             std::fs::write(&path, bytes)?;
-            if let Some(last) = Session::from_log(&Log::new(*bytes), Role::Main).last {
+            if let Some(last) = Session::from_log(&Log::new(*bytes), TranscriptRole::Main).last {
                 // As old as its last line: which session is the latest must not depend on chance.
                 let since = Duration::from_millis(last.0.unsigned_abs());
                 File::options()

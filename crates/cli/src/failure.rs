@@ -3,15 +3,15 @@
 use std::fmt::Display;
 use std::io;
 
-use unspool_store::Error;
+use unspool_store::StoreError;
 
 /// How a command ends when it does not end well.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CommandFailure {
     /// Nothing was found: exit code 1.
-    Nothing(Told),
+    Nothing(FailureMessage),
     /// Something failed: exit code 2.
-    Failed(Told),
+    Failed(FailureMessage),
     /// A test found something; everything was said already: exit code 1.
     Found,
     /// Somebody stopped us; everything was said already: this exit code.
@@ -22,41 +22,41 @@ pub enum Failure {
 
 /// A message and what to do about it.
 #[derive(Debug)]
-pub struct Told {
+pub struct FailureMessage {
     /// What went wrong.
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// Nothing was found.
-    pub fn nothing(message: impl Display) -> Failure {
-        Failure::Nothing(Told {
+    pub fn nothing(message: impl Display) -> CommandFailure {
+        CommandFailure::Nothing(FailureMessage {
             message: message.to_string(),
             hint: None,
         })
     }
 
     /// Something failed.
-    pub fn failed(message: impl Display) -> Failure {
-        Failure::Failed(Told {
+    pub fn failed(message: impl Display) -> CommandFailure {
+        CommandFailure::Failed(FailureMessage {
             message: message.to_string(),
             hint: None,
         })
     }
 
     /// Says what to do next.
-    pub fn hint(mut self, hint: impl Display) -> Failure {
-        if let Failure::Nothing(told) | Failure::Failed(told) = &mut self {
+    pub fn hint(mut self, hint: impl Display) -> CommandFailure {
+        if let CommandFailure::Nothing(told) | CommandFailure::Failed(told) = &mut self {
             told.hint = Some(hint.to_string());
         }
         self
     }
 
     /// Says what it is about, unless the message does.
-    pub fn about(mut self, what: impl Display) -> Failure {
-        if let Failure::Nothing(told) | Failure::Failed(told) = &mut self {
+    pub fn about(mut self, what: impl Display) -> CommandFailure {
+        if let CommandFailure::Nothing(told) | CommandFailure::Failed(told) = &mut self {
             let what = what.to_string();
             if !told.message.contains(&what) {
                 told.message = format!("{what}: {}", told.message);
@@ -68,39 +68,39 @@ impl Failure {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Failure::Closed => 0,
-            Failure::Code(code) => *code,
-            Failure::Nothing(_) | Failure::Found => 1,
-            Failure::Failed(_) => 2,
+            CommandFailure::Closed => 0,
+            CommandFailure::Code(code) => *code,
+            CommandFailure::Nothing(_) | CommandFailure::Found => 1,
+            CommandFailure::Failed(_) => 2,
         }
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
+impl From<io::Error> for CommandFailure {
+    fn from(error: io::Error) -> CommandFailure {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::Closed,
-            _ => Failure::failed(error),
+            io::ErrorKind::BrokenPipe => CommandFailure::Closed,
+            _ => CommandFailure::failed(error),
         }
     }
 }
 
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Failure {
+impl From<serde_json::Error> for CommandFailure {
+    fn from(error: serde_json::Error) -> CommandFailure {
         match error.io_error_kind() {
-            Some(io::ErrorKind::BrokenPipe) => Failure::Closed,
-            _ => Failure::failed(error),
+            Some(io::ErrorKind::BrokenPipe) => CommandFailure::Closed,
+            _ => CommandFailure::failed(error),
         }
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<StoreError> for CommandFailure {
+    fn from(error: StoreError) -> CommandFailure {
         let hint = error.hint();
         let failure = if error.is_not_found() {
-            Failure::nothing(&error)
+            CommandFailure::nothing(&error)
         } else {
-            Failure::failed(&error)
+            CommandFailure::failed(&error)
         };
         match hint {
             Some(hint) => failure.hint(hint),

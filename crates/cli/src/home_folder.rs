@@ -29,7 +29,7 @@ fn account_home() -> Option<PathBuf> {
 }
 
 /// Keeps temporary files out of the working directory, where TMPDIR is empty or relative.
-pub fn settle_temp_folder() {
+pub fn ensure_absolute_temp_folder() {
     if !std::env::temp_dir().is_absolute() {
         let usual = if cfg!(unix) {
             "/tmp"

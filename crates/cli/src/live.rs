@@ -1,30 +1,30 @@
 //! What all sessions are doing, from the daemon if one runs, else from a loop of our own.
 
 #[cfg(unix)]
-pub mod client;
-pub mod lines;
+pub mod daemon_client;
+pub mod daemon_protocol;
 #[cfg(unix)]
-pub mod server;
+pub mod daemon_server;
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use unspool_live::{Joined, Live, Setting};
-use unspool_show::wire::session::SessionRow;
-use unspool_store::events::Events;
+use unspool_live::{LiveSessions, LiveSettings, LiveSubscription};
+use unspool_show::wire::session::SessionJson;
+use unspool_store::hook_events::HookEventStore;
 
-use crate::failure::Failure;
+use crate::command_context::{self, CommandContext};
+use crate::failure::CommandFailure;
 use crate::secrets;
-use crate::world::{self, World};
 
 /// How a loop looks at this world.
-pub fn setting(world: &World) -> Setting {
-    Setting {
+pub fn setting(world: &CommandContext) -> LiveSettings {
+    LiveSettings {
         dirs: world.dirs.clone(),
         events: match &world.demo {
             // The recordings were not made here.
-            Some(demo) => Events::open(&demo.path().join("events")),
+            Some(demo) => HookEventStore::open(&demo.path().join("events")),
             None => world.events(),
         },
         prices: world.prices().into_owned(),
@@ -33,19 +33,21 @@ pub fn setting(world: &World) -> Setting {
         state: (!world.reveal).then(|| world.shelf("live").join("rows.jsonl")),
         // Some disks only seem to tell of changes; people know which.
         watch: std::env::var_os("UNSPOOL_NO_WATCH").is_none_or(|set| set.is_empty()),
-        clock: world::now,
+        clock: command_context::now,
         zone: world.ui.zone().clone(),
     }
 }
 
 /// Starts a loop of our own.
-pub fn start(world: &World) -> Result<Live, Failure> {
-    Live::start(setting(world))
-        .map_err(|why| Failure::failed(format!("cannot follow sessions: {why}")))
+pub fn start(world: &CommandContext) -> Result<LiveSessions, CommandFailure> {
+    LiveSessions::start(setting(world))
+        .map_err(|why| CommandFailure::failed(format!("cannot follow sessions: {why}")))
 }
 
 /// All rows and what comes after, and the loop that must be kept if it is our own.
-pub fn join(world: &World) -> Result<(Joined, Option<Live>), Failure> {
+pub fn join(
+    world: &CommandContext,
+) -> Result<(LiveSubscription, Option<LiveSessions>), CommandFailure> {
     if let Some(joined) = from_daemon(world) {
         return Ok((joined, None));
     }
@@ -54,9 +56,9 @@ pub fn join(world: &World) -> Result<(Joined, Option<Live>), Failure> {
 }
 
 /// All rows of the daemon, if one runs that looks at the same folders and has seen all.
-pub fn rows(world: &World) -> Option<Vec<SessionRow>> {
+pub fn rows(world: &CommandContext) -> Option<Vec<SessionJson>> {
     let joined = from_daemon(world)?;
-    let own = |row: &std::sync::Arc<SessionRow>| (**row).clone();
+    let own = |row: &std::sync::Arc<SessionJson>| (**row).clone();
     joined
         .scanned
         .then(|| joined.rows.iter().map(own).collect())
@@ -64,10 +66,10 @@ pub fn rows(world: &World) -> Option<Vec<SessionRow>> {
 
 /// Rows of sessions in which something goes on: from the daemon, else from the ends of the
 /// files that were written to lately.
-pub fn active(world: &World) -> Vec<SessionRow> {
+pub fn active(world: &CommandContext) -> Vec<SessionJson> {
     #[cfg(unix)]
     if is_asked(world)
-        && let Some(rows) = client::active(world)
+        && let Some(rows) = daemon_client::active(world)
     {
         return rows;
     }
@@ -76,20 +78,20 @@ pub fn active(world: &World) -> Vec<SessionRow> {
 
 /// The same as often as somebody asks: from the daemon as long as one runs, else from a loop of
 /// our own, which is started when it is needed and then stays.
-pub struct Follower {
-    world: Arc<World>,
-    own: Mutex<Option<Live>>,
+pub struct LiveFollower {
+    world: Arc<CommandContext>,
+    own: Mutex<Option<LiveSessions>>,
 }
 
-impl Follower {
+impl LiveFollower {
     /// One that has asked nobody yet.
-    pub fn new(world: Arc<World>) -> Follower {
+    pub fn new(world: Arc<CommandContext>) -> LiveFollower {
         let own = Mutex::new(None);
-        Follower { world, own }
+        LiveFollower { world, own }
     }
 
     /// All rows and what comes after.
-    pub fn join(&self) -> Joined {
+    pub fn join(&self) -> LiveSubscription {
         let own = self.own().clone();
         if let Some(live) = own {
             return live.join();
@@ -106,7 +108,7 @@ impl Follower {
         live.join()
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Live>> {
+    fn own(&self) -> MutexGuard<'_, Option<LiveSessions>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,8 +125,8 @@ impl Follower {
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// No session, and nothing that comes.
-fn nothing() -> Joined {
-    Joined {
+fn nothing() -> LiveSubscription {
+    LiveSubscription {
         rows: Vec::new(),
         at: 0,
         scanned: false,
@@ -133,17 +135,19 @@ fn nothing() -> Joined {
 }
 
 #[cfg(unix)]
-fn from_daemon(world: &World) -> Option<Joined> {
-    is_asked(world).then(|| client::join(world)).flatten()
+fn from_daemon(world: &CommandContext) -> Option<LiveSubscription> {
+    is_asked(world)
+        .then(|| daemon_client::join(world))
+        .flatten()
 }
 
 #[cfg(not(unix))]
-fn from_daemon(_: &World) -> Option<Joined> {
+fn from_daemon(_: &CommandContext) -> Option<LiveSubscription> {
     None
 }
 
 /// A daemon shows no secrets, and knows nothing of the demo.
 #[cfg(unix)]
-fn is_asked(world: &World) -> bool {
+fn is_asked(world: &CommandContext) -> bool {
     !world.reveal && world.demo.is_none()
 }

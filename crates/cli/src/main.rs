@@ -2,32 +2,32 @@
 // They panic where standard output or standard error cannot be written: see `ui::say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod answers;
+mod app_dirs;
 mod args;
-mod background;
+mod background_indexing;
+mod command_context;
 mod commands;
 mod compress;
 mod config;
-mod costs;
+mod dashboard_answers;
 mod demo;
+mod edit_options;
 mod failure;
 mod home_folder;
 mod live;
 mod masked_output;
 mod notify;
-mod opened;
-mod own;
-mod progress;
-mod removal;
-#[cfg(unix)]
-mod screen;
+mod price_sources;
+mod progress_bar;
 mod secrets;
 mod sending;
-mod surgery;
+mod session_cache;
+mod session_edit;
+mod session_removal;
+mod time_input;
 mod ui;
-mod when;
-mod wishes;
-mod world;
+#[cfg(unix)]
+mod watch_screen;
 mod zone_file;
 
 use std::borrow::Cow;
@@ -35,24 +35,24 @@ use std::process::ExitCode;
 
 use unspool_show::clean;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 fn main() -> ExitCode {
     // The program also stands between itself and the commands it runs.
-    let helper = unspool_agent::process::guard::asked();
+    let helper = unspool_agent::process::guard::run_as_guard();
     #[cfg(unix)]
-    let helper = helper.or_else(unspool_agent::sandbox::asked);
+    let helper = helper.or_else(unspool_agent::sandbox::run_as_wrapper);
     if let Some(code) = helper {
         return code;
     }
-    home_folder::settle_temp_folder();
+    home_folder::ensure_absolute_temp_folder();
     std::panic::set_hook(Box::new(tell_panic));
     let arguments = args::read();
     let reveal = arguments.global.reveal;
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if let Failure::Nothing(told) | Failure::Failed(told) = &failure {
+            if let CommandFailure::Nothing(told) | CommandFailure::Failed(told) = &failure {
                 // The message may quote a transcript or a file name.
                 ui::say(&format!("Error: {}", said(&masked(&told.message, reveal))));
                 if let Some(hint) = &told.hint {

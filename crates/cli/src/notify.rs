@@ -12,17 +12,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use unspool_live::{Joined, Live, What};
-use unspool_model::view::status::Need;
+use unspool_live::{LiveChangeKind, LiveSessions, LiveSubscription};
+use unspool_model::view::status::AttentionNeed;
 use unspool_show::clean;
-use unspool_show::wire::session::SessionRow;
+use unspool_show::wire::session::SessionJson;
 use unspool_store::own_file;
 use unspool_store::project;
 
+use crate::command_context::CommandContext;
 use crate::commands::status;
-use crate::config::{Config, Notify};
-use crate::failure::Failure;
-use crate::world::World;
+use crate::config::{Notify, UserConfig};
+use crate::failure::CommandFailure;
 
 /// How many waits are remembered that were told.
 const TOLD: usize = 512;
@@ -34,8 +34,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 
 /// Begins to tell, if anybody wants to be told. It ends with the loop.
-pub fn start(world: &World, live: &Live) -> Result<Option<thread::JoinHandle<()>>, Failure> {
-    let wanted = Config::read(&world.own.config)?.notify;
+pub fn start(
+    world: &CommandContext,
+    live: &LiveSessions,
+) -> Result<Option<thread::JoinHandle<()>>, CommandFailure> {
+    let wanted = UserConfig::read(&world.own.config)?.notify;
     if !wanted.desktop && wanted.webhook.is_none() {
         return Ok(None);
     }
@@ -48,7 +51,7 @@ pub fn start(world: &World, live: &Live) -> Result<Option<thread::JoinHandle<()>
     let live = live.clone();
     let thread = thread::Builder::new().name("notify".into());
     Ok(Some(thread.spawn(move || {
-        let mut teller = Teller::new(wanted, remembered(&memory));
+        let mut teller = NotificationSchedule::new(wanted, remembered(&memory));
         while !live.is_over() {
             listen(live.join(), &mut teller, &post, &memory);
         }
@@ -56,9 +59,9 @@ pub fn start(world: &World, live: &Live) -> Result<Option<thread::JoinHandle<()>
 }
 
 fn listen(
-    joined: Joined,
-    teller: &mut Teller,
-    post: &SyncSender<Arc<SessionRow>>,
+    joined: LiveSubscription,
+    teller: &mut NotificationSchedule,
+    post: &SyncSender<Arc<SessionJson>>,
     memory: &std::path::Path,
 ) {
     for row in joined.rows {
@@ -71,9 +74,9 @@ fn listen(
         });
         match joined.news.recv_timeout(wait) {
             Ok(news) => match news.what {
-                What::Session { row, .. } => teller.see(row, true, Instant::now()),
-                What::Removed { id } => teller.lose(&id),
-                What::Scanned => {}
+                LiveChangeKind::Session { row, .. } => teller.see(row, true, Instant::now()),
+                LiveChangeKind::Removed { id } => teller.lose(&id),
+                LiveChangeKind::Scanned => {}
             },
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -96,25 +99,25 @@ fn remembered(path: &std::path::Path) -> VecDeque<u64> {
 }
 
 /// Decides what is told and when.
-struct Teller {
+struct NotificationSchedule {
     wanted: Notify,
     /// Waits by the paths of their sessions.
-    waits: HashMap<String, Wait>,
+    waits: HashMap<String, SessionWait>,
     /// Waits that were told, the oldest first.
     told: VecDeque<u64>,
 }
 
-struct Wait {
-    row: Arc<SessionRow>,
+struct SessionWait {
+    row: Arc<SessionJson>,
     /// What is waited for.
     what: u64,
     /// When to tell it; `None`: it was told, or need not be.
     at: Option<Instant>,
 }
 
-impl Teller {
-    fn new(wanted: Notify, told: VecDeque<u64>) -> Teller {
-        Teller {
+impl NotificationSchedule {
+    fn new(wanted: Notify, told: VecDeque<u64>) -> NotificationSchedule {
+        NotificationSchedule {
             wanted,
             waits: HashMap::new(),
             told,
@@ -122,7 +125,7 @@ impl Teller {
     }
 
     /// Takes in how a session is now.
-    fn see(&mut self, row: Arc<SessionRow>, tell: bool, now: Instant) {
+    fn see(&mut self, row: Arc<SessionJson>, tell: bool, now: Instant) {
         if !self.is_wanted(&row) {
             self.waits.remove(&row.path);
             return;
@@ -139,7 +142,8 @@ impl Teller {
             }
             _ => {
                 let at = tell.then_some(if sure { now } else { later });
-                self.waits.insert(row.path.clone(), Wait { row, what, at });
+                self.waits
+                    .insert(row.path.clone(), SessionWait { row, what, at });
             }
         }
     }
@@ -154,7 +158,7 @@ impl Teller {
     }
 
     /// What is to be told now; it counts as told.
-    fn due(&mut self, now: Instant) -> Vec<Arc<SessionRow>> {
+    fn due(&mut self, now: Instant) -> Vec<Arc<SessionJson>> {
         let mut due = Vec::new();
         for wait in self.waits.values_mut() {
             if wait.at.is_some_and(|at| at <= now) {
@@ -171,19 +175,19 @@ impl Teller {
         due
     }
 
-    fn is_wanted(&self, row: &SessionRow) -> bool {
+    fn is_wanted(&self, row: &SessionJson) -> bool {
         let Notify { on, projects, .. } = &self.wanted;
         let state = match on.is_empty() {
-            true => row.need() == Need::You,
+            true => row.need() == AttentionNeed::You,
             false => on.contains(&row.status),
         };
-        let meant = |wanted: &String| project::is_meant(&row.project, wanted);
+        let meant = |wanted: &String| project::project_matches(&row.project, wanted);
         state && (projects.is_empty() || projects.iter().any(meant))
     }
 }
 
 /// What a session waits for; the same number as long as it is the same wait.
-fn wait(row: &SessionRow) -> u64 {
+fn wait(row: &SessionJson) -> u64 {
     let mut hasher = DefaultHasher::new();
     row.status.hash(&mut hasher);
     status::what(row).hash(&mut hasher);
@@ -193,13 +197,13 @@ fn wait(row: &SessionRow) -> u64 {
 }
 
 /// A wait over restarts.
-fn key(row: &SessionRow, what: u64) -> u64 {
+fn key(row: &SessionJson, what: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&row.path, what, &row.status_since).hash(&mut hasher);
     hasher.finish()
 }
 
-fn deliver(wanted: &Notify, posts: &Receiver<Arc<SessionRow>>) {
+fn deliver(wanted: &Notify, posts: &Receiver<Arc<SessionJson>>) {
     for row in posts {
         if wanted.desktop {
             desktop(&headline(&row), &body(&row));
@@ -210,7 +214,7 @@ fn deliver(wanted: &Notify, posts: &Receiver<Arc<SessionRow>>) {
     }
 }
 
-fn headline(row: &SessionRow) -> String {
+fn headline(row: &SessionJson) -> String {
     let project = project::project_name(&row.project);
     let text = match row.status.as_str() {
         "waiting_for_approval" => format!("{project} needs permission"),
@@ -222,7 +226,7 @@ fn headline(row: &SessionRow) -> String {
     clean::line(&text).into_owned()
 }
 
-fn body(row: &SessionRow) -> String {
+fn body(row: &SessionJson) -> String {
     let text = status::what(row).or_else(|| row.title.clone());
     clean::line(&text.unwrap_or_default()).into_owned()
 }
@@ -265,14 +269,14 @@ fn plain(text: &str) -> String {
 
 /// What an address gets.
 #[derive(Serialize)]
-struct Message<'a> {
+struct WebhookMessage<'a> {
     event: &'static str,
     text: String,
-    session: &'a SessionRow,
+    session: &'a SessionJson,
 }
 
-fn webhook(address: &str, row: &SessionRow) {
-    let message = Message {
+fn webhook(address: &str, row: &SessionJson) {
+    let message = WebhookMessage {
         event: "session",
         text: format!("{}: {}", headline(row), body(row)),
         session: row,
@@ -298,7 +302,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn row(id: &str, status: &str, sure: bool, question: Option<&str>) -> Arc<SessionRow> {
+    fn row(id: &str, status: &str, sure: bool, question: Option<&str>) -> Arc<SessionJson> {
         let mut all = json!({
             "id": id, "path": format!("/{id}"), "project": "/home/me/shop",
             "status": status, "status_from": "transcript", "status_sure": sure,
@@ -311,15 +315,15 @@ mod tests {
         Arc::new(serde_json::from_value(all).unwrap())
     }
 
-    fn teller() -> Teller {
+    fn teller() -> NotificationSchedule {
         let wanted = Notify {
             desktop: true,
             ..Notify::default()
         };
-        Teller::new(wanted, VecDeque::new())
+        NotificationSchedule::new(wanted, VecDeque::new())
     }
 
-    fn ids(rows: Vec<Arc<SessionRow>>) -> Vec<String> {
+    fn ids(rows: Vec<Arc<SessionJson>>) -> Vec<String> {
         rows.iter().map(|row| row.id.clone()).collect()
     }
 
@@ -341,7 +345,7 @@ mod tests {
         teller.see(row("a", "waiting_for_approval", true, None), true, now);
         assert!(teller.due(now).is_empty());
         // The same wait, seen by somebody who was started again.
-        let mut again = Teller::new(teller.wanted.clone(), teller.told.clone());
+        let mut again = NotificationSchedule::new(teller.wanted.clone(), teller.told.clone());
         again.see(row("a", "working", true, None), true, now);
         again.see(row("a", "waiting_for_approval", true, None), true, now);
         assert!(again.due(now).is_empty());
@@ -381,7 +385,7 @@ mod tests {
             projects: vec!["shop".into()],
             ..Notify::default()
         };
-        let mut teller = Teller::new(wanted, VecDeque::new());
+        let mut teller = NotificationSchedule::new(wanted, VecDeque::new());
         let mut other = (*row("c", "ended", true, None)).clone();
         other.project = "/home/me/else".into();
         teller.see(row("a", "ended", true, None), true, now);

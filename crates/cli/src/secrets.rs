@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use unspool_model::edit::redact::Redactor;
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 use unspool_store::own_file;
 
 /// Words in the names of variables that hold secrets.
@@ -15,14 +15,15 @@ const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASS"];
 const SHORTEST: usize = 12;
 
 /// The rules, and the values of variables that are called a secret.
-pub fn known() -> &'static Secrets {
-    static KNOWN: OnceLock<Secrets> = OnceLock::new();
+pub fn known() -> &'static SecretFinder {
+    static KNOWN: OnceLock<SecretFinder> = OnceLock::new();
     KNOWN.get_or_init(|| {
         let variables = std::env::vars_os();
         let variables = variables.filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        Secrets::standard().with_values(variables.filter(|(name, value)| is_secret(name, value)))
+        SecretFinder::standard()
+            .with_values(variables.filter(|(name, value)| is_secret(name, value)))
     })
 }
 

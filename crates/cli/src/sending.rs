@@ -5,42 +5,42 @@
 //! which only tells, and [`run`], which packs, sends and notes, several at once. What was taken is noted in the ledger, which is all that is remembered: a
 //! receiver that was down for a day gets what it missed from the transcripts.
 
-mod choice;
-mod mark;
-mod near;
-mod place;
-mod run;
-mod sample;
-mod setting;
+mod resume_point;
+mod send_context;
+mod send_env;
+mod send_preview;
+mod send_run;
+mod session_copies;
+mod turns_to_send;
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use unspool_model::time::Time;
-use unspool_model::view::ready;
-use unspool_send::before;
-use unspool_send::deliver::Patience;
-use unspool_send::ledger::{self, Ledger, Note};
-use unspool_send::post::Stopped;
-use unspool_send::target::Target;
+use unspool_model::view::turn_completion;
+use unspool_send::deliver::RetryLimits;
+use unspool_send::ledger::{self, LedgerNote, SendLedger};
+use unspool_send::older_exporter;
+use unspool_send::receiver::DeliveryStop;
+use unspool_send::target::TraceTarget;
 use unspool_store::SessionFile;
 use unspool_store::find;
 use unspool_store::resolve;
 
-use crate::failure::Failure;
-use crate::world::World;
-use choice::Choice;
-use mark::Marks;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use resume_point::ResumePointStore;
+use turns_to_send::TurnsToSend;
 
-pub use near::oldest_first;
-pub use place::{To, environment, target};
-pub use place::{debug, wanted};
-pub use sample::{Sample, sample};
+pub use send_env::{ReceiverKind, environment, target};
+pub use send_env::{hook_debug_enabled, hook_sending_enabled};
+pub use send_preview::{SendPreview, preview_send};
+pub use session_copies::oldest_first;
 
 /// How to send.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct SendOptions {
     /// Resend everything.
     pub full: bool,
     /// Include thinking.
@@ -60,7 +60,7 @@ pub struct Wishes {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct SendSummary {
     /// Sessions that had something to send.
     pub sessions: u64,
     /// Turns that were taken.
@@ -85,8 +85,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
 }
 
-impl Summary {
-    fn count(&mut self, choice: &Choice) {
+impl SendSummary {
+    fn count(&mut self, choice: &TurnsToSend) {
         self.sessions += u64::from(!choice.turns.is_empty());
         self.already += choice.already;
         self.elsewhere += choice.elsewhere;
@@ -96,35 +96,38 @@ impl Summary {
 
 /// Forgets what was kept to make sending faster and was not needed for long.
 pub fn prune(data: &Path) {
-    Marks::prune(&data.join("sent"), SystemTime::now());
+    ResumePointStore::prune(&data.join("sent"), SystemTime::now());
 }
 
 /// Sends what the receiver does not have yet of these sessions, which come in this order.
 pub fn deliver(
-    world: &World,
-    target: &Target,
+    world: &CommandContext,
+    target: &TraceTarget,
     sessions: &[SessionFile],
-    wishes: &Wishes,
-) -> Result<Summary, Failure> {
+    wishes: &SendOptions,
+) -> Result<SendSummary, CommandFailure> {
     let mut ledger = open(world, target)?;
     adopt(world, target, &mut ledger)?;
-    run::run(world, target, ledger, sessions, wishes)
+    send_run::run(world, target, ledger, sessions, wishes)
 }
 
 /// Sessions of earlier calls that still have something to send.
-pub fn due(world: &World, target: &Target) -> Result<Vec<SessionFile>, Failure> {
+pub fn due(
+    world: &CommandContext,
+    target: &TraceTarget,
+) -> Result<Vec<SessionFile>, CommandFailure> {
     let ledger = open(world, target)?;
     let now = world.now();
     let (mut all, mut gone) = (Vec::new(), Vec::new());
     for (path, open) in ledger.due() {
-        match find::single(path) {
-            Ok(resolve::Target::Session(file)) => {
-                if ready::is_due(open, Time(file.modified), now) {
+        match find::find_named_file(path) {
+            Ok(resolve::SessionTarget::Session(file)) => {
+                if turn_completion::is_due(open, Time(file.modified), now) {
                     all.push(file);
                 }
             }
             Ok(_) => {}
-            Err(_) => gone.push(Note::Paid {
+            Err(_) => gone.push(LedgerNote::Paid {
                 path: path.to_owned(),
             }),
         }
@@ -135,49 +138,57 @@ pub fn due(world: &World, target: &Target) -> Result<Vec<SessionFile>, Failure> 
     Ok(all)
 }
 
-fn open(world: &World, target: &Target) -> Result<Ledger, Failure> {
-    Ledger::open(&world.data("sent"), target.key()).map_err(unusable)
+fn open(world: &CommandContext, target: &TraceTarget) -> Result<SendLedger, CommandFailure> {
+    SendLedger::open(&world.data("sent"), target.key()).map_err(unusable)
 }
 
 /// Takes over what an older exporter noted, once.
-fn adopt(world: &World, target: &Target, ledger: &mut Ledger) -> Result<(), Failure> {
+fn adopt(
+    world: &CommandContext,
+    target: &TraceTarget,
+    ledger: &mut SendLedger,
+) -> Result<(), CommandFailure> {
     let notes = older_notes(world, target, ledger);
     ledger.note(&notes).map_err(unusable)
 }
 
 /// What an older exporter noted, unless it was taken over. Without any there is nothing to
 /// remember; one may still come.
-fn older_notes(world: &World, target: &Target, ledger: &Ledger) -> Vec<Note> {
+fn older_notes(
+    world: &CommandContext,
+    target: &TraceTarget,
+    ledger: &SendLedger,
+) -> Vec<LedgerNote> {
     let mut notes = Vec::new();
     if target.login.is_none() || ledger.adopted() {
         return notes;
     }
     for dir in &world.dirs {
-        let Ok(bytes) = fs::read(dir.join(before::FILE)) else {
+        let Ok(bytes) = fs::read(dir.join(older_exporter::FILE)) else {
             continue;
         };
-        let sessions = before::read(&bytes).into_iter();
-        notes.extend(sessions.map(|(session, lines)| Note::Before { session, lines }));
+        let sessions = older_exporter::read(&bytes).into_iter();
+        notes.extend(sessions.map(|(session, lines)| LedgerNote::Before { session, lines }));
     }
     if !notes.is_empty() {
-        notes.push(Note::Adopted);
+        notes.push(LedgerNote::Adopted);
     }
     notes
 }
 
-fn patience(wishes: &Wishes) -> Patience {
+fn patience(wishes: &SendOptions) -> RetryLimits {
     let set = environment("UNSPOOL_RETRY_SECONDS").and_then(|text| text.parse().ok());
     let long = set.unwrap_or(if wishes.patient { 600 } else { 60 });
-    Patience {
+    RetryLimits {
         long: Duration::from_secs(long),
-        ..Patience::default()
+        ..RetryLimits::default()
     }
 }
 
-fn unusable(error: ledger::Error) -> Failure {
-    Failure::failed(&error).hint(error.hint())
+fn unusable(error: ledger::LedgerError) -> CommandFailure {
+    CommandFailure::failed(&error).hint(error.hint())
 }
 
-fn stopped(stopped: Stopped) -> Failure {
-    Failure::failed(stopped.why).hint(stopped.hint)
+fn stopped(stopped: DeliveryStop) -> CommandFailure {
+    CommandFailure::failed(stopped.why).hint(stopped.hint)
 }

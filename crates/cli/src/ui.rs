@@ -8,16 +8,16 @@ use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use unspool_show::clean;
-use unspool_show::style::Style;
-use unspool_show::terminal_writer::{Passes, TerminalWriter};
+use unspool_show::style::ConversationStyle;
+use unspool_show::terminal_writer::{AllowedOutput, TerminalWriter};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::masked_output::{LazyMasker, MaskedOutput};
 use crate::secrets;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum Color {
+pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
@@ -43,10 +43,10 @@ pub fn colors_are_wanted() -> bool {
 
 /// The one way to standard output, but for screens that are drawn: whoever writes there need
 /// not know whether a terminal reads it.
-fn output(on_terminal: Passes) -> StandardOutput {
+fn output(on_terminal: AllowedOutput) -> StandardOutput {
     let passes = match is_terminal() {
         true => on_terminal,
-        false => Passes::Bytes,
+        false => AllowedOutput::Bytes,
     };
     #[expect(clippy::disallowed_methods, reason = "all others come here")]
     let stdout = io::stdout().lock();
@@ -56,38 +56,44 @@ fn output(on_terminal: Passes) -> StandardOutput {
 /// Standard output for data as it is: JSON, raw lines, files. On a terminal, what could control
 /// it is escaped.
 pub fn data() -> StandardOutput {
-    output(Passes::Text)
+    output(AllowedOutput::Text)
 }
 
 /// Standard output for text in colours of ours, before anybody could say which are wanted.
 pub fn styled() -> StandardOutput {
-    output(Passes::ColoredText)
+    output(AllowedOutput::ColoredText)
 }
 
 /// The same for standard error.
 pub fn styled_stderr() -> TerminalWriter<io::StderrLock<'static>> {
-    TerminalWriter::new(io::stderr().lock(), Passes::ColoredText)
+    TerminalWriter::new(io::stderr().lock(), AllowedOutput::ColoredText)
 }
 
 /// How to speak to the person or program at the other end.
 #[derive(Debug)]
-pub struct Ui {
+pub struct TerminalUi {
     /// Rows for machines.
     pub json: bool,
     /// No remarks.
     pub quiet: bool,
     /// More remarks.
     verbose: bool,
-    color: Color,
+    color: ColorChoice,
     zone: TimeZone,
     /// Takes tokens out of what is printed; `None` if they may be seen.
     masker: Option<LazyMasker>,
 }
 
-impl Ui {
+impl TerminalUi {
     /// A terminal as the flags and the environment have it.
-    pub fn new(json: bool, quiet: bool, verbose: bool, color: Color, zone: TimeZone) -> Ui {
-        Ui {
+    pub fn new(
+        json: bool,
+        quiet: bool,
+        verbose: bool,
+        color: ColorChoice,
+        zone: TimeZone,
+    ) -> TerminalUi {
+        TerminalUi {
             json,
             quiet,
             verbose,
@@ -98,8 +104,8 @@ impl Ui {
     }
 
     /// One that prints tokens as they are.
-    pub fn revealing(self, reveal: bool) -> Ui {
-        Ui {
+    pub fn revealing(self, reveal: bool) -> TerminalUi {
+        TerminalUi {
             masker: self.masker.filter(|_| !reveal),
             ..self
         }
@@ -111,17 +117,17 @@ impl Ui {
     }
 
     /// How text is laid out.
-    pub fn style(&self) -> Style {
+    pub fn style(&self) -> ConversationStyle {
         let color = match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => self.is_terminal() && colors_are_wanted(),
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => self.is_terminal() && colors_are_wanted(),
         };
-        Style {
+        ConversationStyle {
             color,
             width: width(),
             zone: self.zone.clone(),
-            ..Style::default()
+            ..ConversationStyle::default()
         }
     }
 
@@ -147,10 +153,10 @@ impl Ui {
     }
 
     /// What may reach a terminal as it is.
-    fn passes(&self) -> Passes {
+    fn passes(&self) -> AllowedOutput {
         match self.style().color && !self.json {
-            true => Passes::ColoredText,
-            false => Passes::Text,
+            true => AllowedOutput::ColoredText,
+            false => AllowedOutput::Text,
         }
     }
 
@@ -174,7 +180,7 @@ impl Ui {
     }
 
     /// One row for machines.
-    pub fn row(&self, out: &mut dyn Write, row: &impl Serialize) -> Result<(), Failure> {
+    pub fn row(&self, out: &mut dyn Write, row: &impl Serialize) -> Result<(), CommandFailure> {
         serde_json::to_writer(&mut *out, row)?;
         Ok(out.write_all(b"\n")?)
     }
@@ -203,8 +209,8 @@ impl Ui {
     /// Runs `write` on standard output.
     pub fn printed(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         let mut out = self.out();
         write(&mut out)?;
         Ok(out.flush()?)
@@ -213,24 +219,24 @@ impl Ui {
     /// Runs `write` on a pager where a person looks, else on standard output.
     pub fn paged(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         self.paged_as(self.passes(), write)
     }
 
     /// The same for data as it is: see [`data`].
     pub fn paged_data(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.paged_as(Passes::Text, write)
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
+        self.paged_as(AllowedOutput::Text, write)
     }
 
     fn paged_as(
         &self,
-        passes: Passes,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        passes: AllowedOutput,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         let Some(mut pager) = self.is_terminal().then(pager).flatten() else {
             let mut out = MaskedOutput::new(output(passes), self.masker);
             write(&mut out)?;
@@ -248,7 +254,7 @@ impl Ui {
         // The person may leave the pager before the end.
         pager.wait()?;
         match written {
-            Err(Failure::Closed) | Ok(()) => Ok(()),
+            Err(CommandFailure::Closed) | Ok(()) => Ok(()),
             other => other,
         }
     }

@@ -6,8 +6,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use unspool_index::facts::Facts;
-use unspool_index::keep::Mark;
+use unspool_index::facts::FileFactCache;
+use unspool_index::file_mark::ReadMark;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse::<usize>());
@@ -16,15 +16,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let row = |n: usize| {
         let path = format!("/home/somebody/.claude/projects/-home-somebody-work/{n:036}.jsonl");
-        (PathBuf::from(path), Mark::default(), vec![n as u8; bytes])
+        (
+            PathBuf::from(path),
+            ReadMark::default(),
+            vec![n as u8; bytes],
+        )
     };
     let rows: Vec<_> = (0..files).map(row).collect();
     let at = Instant::now();
-    Facts::open(dir.path(), 1)?.0.save(&rows, &[])?;
+    FileFactCache::open(dir.path(), 1)?.0.save(&rows, &[])?;
     println!("first save   {:?}", at.elapsed());
     for _ in 0..10 {
         let at = Instant::now();
-        let (mut facts, _) = Facts::open(dir.path(), 1)?;
+        let (mut facts, _) = FileFactCache::open(dir.path(), 1)?;
         let opened = at.elapsed();
         let mut known = Vec::new();
         facts.each(|path, _, bytes| known.push((path, bytes.to_vec())))?;

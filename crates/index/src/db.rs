@@ -19,12 +19,12 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use unspool_store::open::identity;
 use unspool_store::own_file;
 
-use crate::disk;
-use crate::error::Error;
+use crate::error::CacheError;
+use crate::network_disk;
 
 /// What is in a database.
 #[derive(Clone, Copy, Debug)]
-pub struct Schema {
+pub struct DatabaseSchema {
     /// The name of its file.
     pub name: &'static str,
     /// Another number means other tables, or the same with another meaning.
@@ -35,11 +35,11 @@ pub struct Schema {
 
 /// A database that is ready for use.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenDatabase {
     /// To read and write.
     pub connection: Connection,
     /// What to tell the person, once.
-    pub notice: Option<Notice>,
+    pub notice: Option<CacheNotice>,
     /// Where it is.
     pub path: PathBuf,
     /// Which file it is, for [`renew`].
@@ -48,9 +48,9 @@ pub struct Opened {
 
 /// A remark about a cache: one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice(String);
+pub struct CacheNotice(String);
 
-impl fmt::Display for Notice {
+impl fmt::Display for CacheNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -69,13 +69,16 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens a database for reading and writing; makes it if need be.
-pub fn open(folder: &Path, schema: &Schema) -> Result<Opened, Error> {
-    let place = Place::new(folder, schema);
+pub fn open(folder: &Path, schema: &DatabaseSchema) -> Result<OpenDatabase, CacheError> {
+    let place = DatabaseFile::new(folder, schema);
     let mut left = AGAIN;
     loop {
         let look = place.look().and_then(|look| match look {
-            Look::Ready(connection) => place.opened(connection, None),
-            Look::Missing | Look::Fresh(_) | Look::Other | Look::Bad(_) => place.make(),
+            DatabaseState::Ready(connection) => place.opened(connection, None),
+            DatabaseState::Missing
+            | DatabaseState::Fresh(_)
+            | DatabaseState::Other
+            | DatabaseState::Bad(_) => place.make(),
         });
         match look {
             // Another process set a bad file aside while we were about to open it.
@@ -89,19 +92,26 @@ pub fn open(folder: &Path, schema: &Schema) -> Result<Opened, Error> {
 const AGAIN: usize = 20;
 
 /// Opens a database that is there for reading only; `None` if there is none that is ready.
-pub fn open_read(folder: &Path, schema: &Schema) -> Result<Option<Connection>, Error> {
-    let place = Place::new(folder, schema);
+pub fn open_read(folder: &Path, schema: &DatabaseSchema) -> Result<Option<Connection>, CacheError> {
+    let place = DatabaseFile::new(folder, schema);
     match place.look_as(OpenFlags::SQLITE_OPEN_READ_ONLY)? {
-        Look::Ready(connection) => Ok(Some(connection)),
-        Look::Missing | Look::Fresh(_) | Look::Other | Look::Bad(_) => Ok(None),
+        DatabaseState::Ready(connection) => Ok(Some(connection)),
+        DatabaseState::Missing
+        | DatabaseState::Fresh(_)
+        | DatabaseState::Other
+        | DatabaseState::Bad(_) => Ok(None),
     }
 }
 
 /// Sets a database aside that turned out to be damaged while it was used, and makes it anew;
 /// `damaged` is which file it was, in case another process was faster. Connections to it are
 /// to be closed before.
-pub fn renew(folder: &Path, schema: &Schema, damaged: u64) -> Result<Opened, Error> {
-    let place = Place::new(folder, schema);
+pub fn renew(
+    folder: &Path,
+    schema: &DatabaseSchema,
+    damaged: u64,
+) -> Result<OpenDatabase, CacheError> {
+    let place = DatabaseFile::new(folder, schema);
     let lock = place.lock()?;
     let notice = if place.file() == Some(damaged) {
         Some(place.set_aside(DAMAGED)?)
@@ -120,13 +130,13 @@ pub fn write(
     connection: &mut Connection,
     path: &Path,
     job: impl FnOnce(&Connection) -> rusqlite::Result<()>,
-) -> Result<bool, Error> {
+) -> Result<bool, CacheError> {
     let run = || {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         job(&transaction)?;
         transaction.commit()
     };
-    match run().map_err(|why| Error::sql(path, why)) {
+    match run().map_err(|why| CacheError::sql(path, why)) {
         Ok(()) => Ok(true),
         Err(error) if error.is_busy() => Ok(false),
         Err(error) => Err(error),
@@ -135,29 +145,29 @@ pub fn write(
 
 /// Waits until nobody else holds the file beside `path` with this end, and holds it until it
 /// is dropped. `None` where the disk knows no locks.
-pub fn hold(path: &Path, end: &str, patience: Duration) -> Result<Option<File>, Error> {
+pub fn hold(path: &Path, end: &str, patience: Duration) -> Result<Option<File>, CacheError> {
     let lock = beside(path, end);
-    let file = own_file::open_or_create(&lock).map_err(|why| Error::place(&lock, why))?;
+    let file = own_file::open_or_create(&lock).map_err(|why| CacheError::place(&lock, why))?;
     let since = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::Error(_)) => return Ok(None),
             Err(TryLockError::WouldBlock) if since.elapsed() > patience => {
-                return Err(Error::Busy { path: path.into() });
+                return Err(CacheError::Busy { path: path.into() });
             }
             Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(2)),
         }
     }
 }
 
-/// A log of writes larger than this is moved into the database by [`settle`]: who opens it
+/// A log of writes larger than this is moved into the database by [`checkpoint_wal`]: who opens it
 /// next would read it all.
 const LOG: u64 = 1 << 20;
 
 /// To be called after writing much: moves what was written to where it belongs. Small
 /// writes wait for the next large one, because moving them means waiting for the disk.
-pub fn settle(connection: &Connection, path: &Path) {
+pub fn checkpoint_wal(connection: &Connection, path: &Path) {
     let large = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > LOG);
     if large {
         // Somebody may be reading; then the next one does it.
@@ -166,14 +176,14 @@ pub fn settle(connection: &Connection, path: &Path) {
 }
 
 /// A database and where it lives.
-struct Place<'a> {
+struct DatabaseFile<'a> {
     folder: &'a Path,
-    schema: &'a Schema,
+    schema: &'a DatabaseSchema,
     path: PathBuf,
 }
 
 /// What stands in the place of a database.
-enum Look {
+enum DatabaseState {
     Missing,
     /// One without tables: it was begun and never finished.
     Fresh(Connection),
@@ -187,46 +197,48 @@ enum Look {
 const DAMAGED: &str = "is damaged";
 const FOREIGN: &str = "is not an unspool cache";
 
-impl<'a> Place<'a> {
-    fn new(folder: &'a Path, schema: &'a Schema) -> Place<'a> {
-        Place {
+impl<'a> DatabaseFile<'a> {
+    fn new(folder: &'a Path, schema: &'a DatabaseSchema) -> DatabaseFile<'a> {
+        DatabaseFile {
             folder,
             schema,
             path: folder.join(schema.name),
         }
     }
 
-    fn look(&self) -> Result<Look, Error> {
+    fn look(&self) -> Result<DatabaseState, CacheError> {
         self.look_as(OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    fn look_as(&self, flags: OpenFlags) -> Result<Look, Error> {
+    fn look_as(&self, flags: OpenFlags) -> Result<DatabaseState, CacheError> {
         match fs::symlink_metadata(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(DatabaseState::Missing);
+            }
             // SQLite opens these by their names, and would wait for a pipe or follow a link.
             _ => self.plain()?,
         }
         match self.connect(flags) {
             Ok(look) => Ok(look),
-            Err(error) => match Error::sql(&self.path, error) {
-                Error::Damaged { .. } => Ok(Look::Bad(DAMAGED)),
+            Err(error) => match CacheError::sql(&self.path, error) {
+                CacheError::Damaged { .. } => Ok(DatabaseState::Bad(DAMAGED)),
                 // It was set aside since we looked.
-                Error::Sql { .. } if !self.path.exists() => Ok(Look::Missing),
+                CacheError::Sql { .. } if !self.path.exists() => Ok(DatabaseState::Missing),
                 error => Err(error),
             },
         }
     }
 
     /// Refuses what is no regular file where SQLite will open one.
-    fn plain(&self) -> Result<(), Error> {
+    fn plain(&self) -> Result<(), CacheError> {
         let beside = COMPANIONS.iter().map(|end| beside(&self.path, end));
         for path in std::iter::once(self.path.clone()).chain(beside) {
-            own_file::look(&path).map_err(|why| Error::place(&path, why))?;
+            own_file::check_regular_file(&path).map_err(|why| CacheError::place(&path, why))?;
         }
         Ok(())
     }
 
-    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Look> {
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<DatabaseState> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(PATIENCE)?;
@@ -236,18 +248,18 @@ impl<'a> Place<'a> {
         let (application, version) = numbers(&connection)?;
         if (application, version) == (APPLICATION, self.schema.version) {
             self.tune(&connection)?;
-            return Ok(Look::Ready(connection));
+            return Ok(DatabaseState::Ready(connection));
         }
         if application == APPLICATION {
-            return Ok(Look::Other);
+            return Ok(DatabaseState::Other);
         }
         let tables = "SELECT count(*) FROM sqlite_schema";
         let tables: i64 = connection.query_row(tables, [], |row| row.get(0))?;
         let fresh = (application, version, tables) == (0, 0, 0);
         Ok(if fresh {
-            Look::Fresh(connection)
+            DatabaseState::Fresh(connection)
         } else {
-            Look::Bad(FOREIGN)
+            DatabaseState::Bad(FOREIGN)
         })
     }
 
@@ -265,7 +277,7 @@ impl<'a> Place<'a> {
     fn journal(&self, connection: &Connection) -> rusqlite::Result<()> {
         let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
         let now = ask("PRAGMA journal_mode")?;
-        let remote = disk::is_remote(&self.path);
+        let remote = network_disk::is_remote(&self.path);
         if !remote && (now == "wal" || ask("PRAGMA journal_mode=wal").is_ok_and(|now| now == "wal"))
         {
             return Ok(());
@@ -276,18 +288,18 @@ impl<'a> Place<'a> {
     }
 
     /// Makes the file, unless another process did so while we waited for the lock.
-    fn make(&self) -> Result<Opened, Error> {
-        own_file::make_folder(self.folder).map_err(|why| Error::place(self.folder, why))?;
+    fn make(&self) -> Result<OpenDatabase, CacheError> {
+        own_file::make_folder(self.folder).map_err(|why| CacheError::place(self.folder, why))?;
         let _lock = self.lock()?;
         let (connection, notice) = match self.look()? {
-            Look::Ready(connection) => (connection, None),
-            Look::Fresh(connection) => (self.fill(connection)?, None),
-            Look::Missing => (self.create()?, None),
-            Look::Other => {
+            DatabaseState::Ready(connection) => (connection, None),
+            DatabaseState::Fresh(connection) => (self.fill(connection)?, None),
+            DatabaseState::Missing => (self.create()?, None),
+            DatabaseState::Other => {
                 let notice = self.delete_other_version()?;
                 (self.create()?, Some(notice))
             }
-            Look::Bad(why) => {
+            DatabaseState::Bad(why) => {
                 let notice = self.set_aside(why)?;
                 (self.create()?, Some(notice))
             }
@@ -295,22 +307,24 @@ impl<'a> Place<'a> {
         self.opened(connection, notice)
     }
 
-    fn create(&self) -> Result<Connection, Error> {
+    fn create(&self) -> Result<Connection, CacheError> {
         // Leftovers of a file that somebody deleted are not for the new one.
         for end in COMPANIONS {
             remove(&beside(&self.path, end)).map_err(|why| self.error(why))?;
         }
         own_file::open_or_create(&self.path).map_err(|why| self.error(why))?;
         match self.look()? {
-            Look::Fresh(connection) => self.fill(connection),
-            Look::Ready(connection) => Ok(connection),
-            Look::Missing | Look::Other | Look::Bad(_) => Err(Error::Busy {
-                path: self.path.clone(),
-            }),
+            DatabaseState::Fresh(connection) => self.fill(connection),
+            DatabaseState::Ready(connection) => Ok(connection),
+            DatabaseState::Missing | DatabaseState::Other | DatabaseState::Bad(_) => {
+                Err(CacheError::Busy {
+                    path: self.path.clone(),
+                })
+            }
         }
     }
 
-    fn fill(&self, mut connection: Connection) -> Result<Connection, Error> {
+    fn fill(&self, mut connection: Connection) -> Result<Connection, CacheError> {
         let mut run = || {
             connection.pragma_update(None, "page_size", PAGE)?;
             self.tune(&connection)?;
@@ -322,12 +336,12 @@ impl<'a> Place<'a> {
             }
             work.commit()
         };
-        run().map_err(|why| Error::sql(&self.path, why))?;
+        run().map_err(|why| CacheError::sql(&self.path, why))?;
         Ok(connection)
     }
 
     /// The log goes first and what is left of it last: a new file must never meet it.
-    fn set_aside(&self, why: &str) -> Result<Notice, Error> {
+    fn set_aside(&self, why: &str) -> Result<CacheNotice, CacheError> {
         let aside = beside(&self.path, ".aside");
         let run = || -> io::Result<()> {
             remove(&aside)?;
@@ -341,7 +355,7 @@ impl<'a> Place<'a> {
                 .try_for_each(|end| remove(&beside(&self.path, end)))
         };
         run().map_err(|why| self.error(why))?;
-        Ok(Notice(format!(
+        Ok(CacheNotice(format!(
             "the cache `{}` {why}: moved to `{}` and rebuilt",
             self.path.display(),
             aside.file_name().unwrap_or_default().display()
@@ -350,28 +364,32 @@ impl<'a> Place<'a> {
 
     /// Deletes a cache of another version, and what was set aside before it: all of it can be
     /// made again.
-    fn delete_other_version(&self) -> Result<Notice, Error> {
+    fn delete_other_version(&self) -> Result<CacheNotice, CacheError> {
         for path in [beside(&self.path, ".aside"), self.path.clone()] {
             for end in COMPANIONS {
                 remove(&beside(&path, end)).map_err(|why| self.error(why))?;
             }
             remove(&path).map_err(|why| self.error(why))?;
         }
-        Ok(Notice(format!(
+        Ok(CacheNotice(format!(
             "the cache `{}` has another version: deleted and rebuilt",
             self.path.display()
         )))
     }
 
-    fn opened(&self, connection: Connection, notice: Option<Notice>) -> Result<Opened, Error> {
+    fn opened(
+        &self,
+        connection: Connection,
+        notice: Option<CacheNotice>,
+    ) -> Result<OpenDatabase, CacheError> {
         let read_only = connection
             .is_readonly(rusqlite::MAIN_DB)
-            .map_err(|why| Error::sql(&self.path, why))?;
+            .map_err(|why| CacheError::sql(&self.path, why))?;
         if read_only {
             return Err(self.error(io::ErrorKind::PermissionDenied.into()));
         }
         close_to_others(&self.path);
-        Ok(Opened {
+        Ok(OpenDatabase {
             connection,
             notice,
             path: self.path.clone(),
@@ -385,12 +403,12 @@ impl<'a> Place<'a> {
     }
 
     /// Held while a file is made or replaced.
-    fn lock(&self) -> Result<Option<File>, Error> {
+    fn lock(&self) -> Result<Option<File>, CacheError> {
         hold(&self.path, ".lock", LOCK_PATIENCE)
     }
 
-    fn error(&self, why: io::Error) -> Error {
-        Error::place(&self.path, why)
+    fn error(&self, why: io::Error) -> CacheError {
+        CacheError::place(&self.path, why)
     }
 }
 

@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 
 /// Why a cache could not be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CacheError {
     /// Its folder or file cannot be made or written.
     #[error("cannot write the cache `{}`: {source}", path.display())]
     Place {
@@ -38,27 +38,29 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl CacheError {
     /// What SQLite's error means for this file.
-    pub fn sql(path: &Path, source: rusqlite::Error) -> Error {
+    pub fn sql(path: &Path, source: rusqlite::Error) -> CacheError {
         let path = path.to_owned();
         match source.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path },
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::Damaged { path },
-            Some(ErrorCode::DiskFull) => Error::Place {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CacheError::Busy { path },
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                CacheError::Damaged { path }
+            }
+            Some(ErrorCode::DiskFull) => CacheError::Place {
                 path,
                 source: io::ErrorKind::StorageFull.into(),
             },
-            Some(ErrorCode::ReadOnly) => Error::Place {
+            Some(ErrorCode::ReadOnly) => CacheError::Place {
                 path,
                 source: io::ErrorKind::ReadOnlyFilesystem.into(),
             },
-            _ => Error::Sql { path, source },
+            _ => CacheError::Sql { path, source },
         }
     }
 
-    pub(crate) fn place(path: &Path, source: io::Error) -> Error {
-        Error::Place {
+    pub(crate) fn place(path: &Path, source: io::Error) -> CacheError {
+        CacheError::Place {
             path: path.into(),
             source,
         }
@@ -66,13 +68,13 @@ impl Error {
 
     /// Whether somebody else was in the way, which is nothing to tell about.
     pub fn is_busy(&self) -> bool {
-        matches!(self, Error::Busy { .. })
+        matches!(self, CacheError::Busy { .. })
     }
 
     /// Whether the file was not there to be opened, though it was a moment ago.
     pub fn is_gone(&self) -> bool {
         match self {
-            Error::Sql { source, path } => {
+            CacheError::Sql { source, path } => {
                 let code = source.sqlite_error_code();
                 code == Some(rusqlite::ErrorCode::CannotOpen)
                     && path.parent().is_some_and(std::path::Path::is_dir)
@@ -83,6 +85,6 @@ impl Error {
 
     /// Whether the file is to be set aside: see [`crate::db::renew`].
     pub fn is_damaged(&self) -> bool {
-        matches!(self, Error::Damaged { .. })
+        matches!(self, CacheError::Damaged { .. })
     }
 }

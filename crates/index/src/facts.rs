@@ -6,14 +6,14 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row, params};
-use unspool_store::follow::Cursor;
+use unspool_store::follow::FileCursor;
 
-use crate::db::{self, Notice, Opened, Schema};
-use crate::error::Error;
-use crate::keep::Mark;
-use crate::path;
+use crate::db::{self, CacheNotice, DatabaseSchema, OpenDatabase};
+use crate::error::CacheError;
+use crate::file_mark::ReadMark;
+use crate::path_bytes;
 
-const SCHEMA: Schema = Schema {
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     name: "usage.db",
     version: 2,
     sql: "CREATE TABLE files (
@@ -31,26 +31,29 @@ const SCHEMA: Schema = Schema {
 
 /// The facts of all files.
 #[derive(Debug)]
-pub struct Facts {
+pub struct FileFactCache {
     folder: PathBuf,
-    schema: Schema,
+    schema: DatabaseSchema,
     /// `None` only while a damaged file is exchanged.
-    opened: Option<Opened>,
+    opened: Option<OpenDatabase>,
     /// What was not told yet.
-    notice: Option<Notice>,
+    notice: Option<CacheNotice>,
 }
 
-impl Facts {
+impl FileFactCache {
     /// Opens the facts in a folder of ours; `format` is the number of what is in the bytes,
     /// and facts of another format are none.
-    pub fn open(folder: &Path, format: u32) -> Result<(Facts, Option<Notice>), Error> {
-        let schema = Schema {
+    pub fn open(
+        folder: &Path,
+        format: u32,
+    ) -> Result<(FileFactCache, Option<CacheNotice>), CacheError> {
+        let schema = DatabaseSchema {
             version: SCHEMA.version << 20 | format & 0xF_FFFF,
             ..SCHEMA
         };
         let mut opened = db::open(folder, &schema)?;
         let notice = opened.notice.take();
-        let facts = Facts {
+        let facts = FileFactCache {
             folder: folder.into(),
             schema,
             opened: Some(opened),
@@ -63,10 +66,10 @@ impl Facts {
     /// is made anew, which is told: then what was handed out does not count.
     pub fn each(
         &mut self,
-        each: impl FnMut(PathBuf, Mark, &[u8]),
-    ) -> Result<Option<Notice>, Error> {
+        each: impl FnMut(PathBuf, ReadMark, &[u8]),
+    ) -> Result<Option<CacheNotice>, CacheError> {
         let opened = self.opened()?;
-        match select(&opened.connection, each).map_err(|why| Error::sql(&opened.path, why)) {
+        match select(&opened.connection, each).map_err(|why| CacheError::sql(&opened.path, why)) {
             Ok(()) => Ok(None),
             Err(error) if error.is_damaged() => self.renew(),
             Err(error) => Err(error),
@@ -75,12 +78,12 @@ impl Facts {
 
     /// Keeps what changed and forgets what is gone. `false`: somebody else was writing, and
     /// nothing was kept; the next one who counts will do it. The same with a file that turns
-    /// out to be damaged: it is made anew, and [`Facts::notice`] tells.
+    /// out to be damaged: it is made anew, and [`FileFactCache::notice`] tells.
     pub fn save(
         &mut self,
-        changed: &[(PathBuf, Mark, Vec<u8>)],
+        changed: &[(PathBuf, ReadMark, Vec<u8>)],
         gone: &[PathBuf],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, CacheError> {
         if changed.is_empty() && gone.is_empty() {
             return Ok(true);
         }
@@ -91,7 +94,7 @@ impl Facts {
         });
         match saved {
             Ok(saved) => {
-                db::settle(&opened.connection, &opened.path);
+                db::checkpoint_wal(&opened.connection, &opened.path);
                 Ok(saved)
             }
             Err(error) if error.is_damaged() => {
@@ -104,27 +107,27 @@ impl Facts {
     }
 
     /// Forgets a file whose facts make no sense.
-    pub fn forget(&mut self, path: &Path) -> Result<bool, Error> {
+    pub fn forget(&mut self, path: &Path) -> Result<bool, CacheError> {
         self.save(&[], &[path.into()])
     }
 
     /// What to tell the person since the last time.
-    pub fn notice(&mut self) -> Option<Notice> {
+    pub fn notice(&mut self) -> Option<CacheNotice> {
         self.notice.take()
     }
 
-    fn opened(&mut self) -> Result<&mut Opened, Error> {
+    fn opened(&mut self) -> Result<&mut OpenDatabase, CacheError> {
         if self.opened.is_none() {
             let mut opened = db::open(&self.folder, &self.schema)?;
             self.notice = opened.notice.take().or(self.notice.take());
             self.opened = Some(opened);
         }
-        self.opened.as_mut().ok_or_else(|| Error::Damaged {
+        self.opened.as_mut().ok_or_else(|| CacheError::Damaged {
             path: self.folder.join(self.schema.name),
         })
     }
 
-    fn renew(&mut self) -> Result<Option<Notice>, Error> {
+    fn renew(&mut self) -> Result<Option<CacheNotice>, CacheError> {
         // Closed first: the new file must not meet the log of the old one.
         let file = self.opened.take().map(|opened| opened.file);
         let mut opened = db::renew(&self.folder, &self.schema, file.unwrap_or_default())?;
@@ -136,13 +139,17 @@ impl Facts {
 
 fn select(
     connection: &Connection,
-    mut each: impl FnMut(PathBuf, Mark, &[u8]),
+    mut each: impl FnMut(PathBuf, ReadMark, &[u8]),
 ) -> rusqlite::Result<()> {
     let sql = "SELECT path, identity, size, modified, head, last, offset, lines, facts FROM files";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let path = row.get_ref(0)?.as_bytes().ok().and_then(path::from_bytes);
+        let path = row
+            .get_ref(0)?
+            .as_bytes()
+            .ok()
+            .and_then(path_bytes::from_bytes);
         if let Some(path) = path {
             // Read where they stand: all of them together are megabytes.
             let facts = row.get_ref(8)?.as_blob().unwrap_or_default();
@@ -152,13 +159,13 @@ fn select(
     Ok(())
 }
 
-fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
+fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<ReadMark> {
     let number = |at: usize| row.get::<_, i64>(first + at);
     let word = |at: usize| number(at).map(i64::cast_unsigned);
-    Ok(Mark {
+    Ok(ReadMark {
         size: word(1)?,
         modified: number(2)?,
-        cursor: Cursor {
+        cursor: FileCursor {
             identity: word(0)?,
             head: word(3)?,
             last: word(4)?,
@@ -168,16 +175,19 @@ fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
     })
 }
 
-fn insert(connection: &Connection, changed: &[(PathBuf, Mark, Vec<u8>)]) -> rusqlite::Result<()> {
+fn insert(
+    connection: &Connection,
+    changed: &[(PathBuf, ReadMark, Vec<u8>)],
+) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let mut statement = connection.prepare(sql)?;
     for (path, mark, blob) in changed {
         // A name that cannot be written down is counted anew each time.
-        let path = path::kept(path);
-        let Some(path) = path::bytes(&path) else {
+        let path = path_bytes::path_without_tokens(path);
+        let Some(path) = path_bytes::bytes(&path) else {
             continue;
         };
-        let Cursor {
+        let FileCursor {
             identity,
             head,
             last,
@@ -202,7 +212,7 @@ fn insert(connection: &Connection, changed: &[(PathBuf, Mark, Vec<u8>)]) -> rusq
 fn delete(connection: &Connection, gone: &[PathBuf]) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("DELETE FROM files WHERE path = ?")?;
     for path in gone {
-        if let Some(path) = path::bytes(&path::kept(path)) {
+        if let Some(path) = path_bytes::bytes(&path_bytes::path_without_tokens(path)) {
             statement.execute([path])?;
         }
     }

@@ -9,14 +9,14 @@
 //! words.
 
 pub mod db;
-mod disk;
 pub mod error;
 pub mod facts;
-pub mod keep;
-mod path;
-pub mod spending;
+pub mod file_mark;
+mod network_disk;
+mod path_bytes;
 pub mod tables;
-pub mod text;
+pub mod text_index;
+pub mod usage_cache;
 
-pub use db::{Notice, Schema};
-pub use error::Error;
+pub use db::{CacheNotice, DatabaseSchema};
+pub use error::CacheError;

@@ -4,10 +4,10 @@
 //! family whose files did not change costs nothing; one that changed is made again as a
 //! whole and its rows are exchanged at once. Reading goes on while another process writes.
 
-mod counted;
-pub mod query;
+mod counted_messages;
 mod rows;
-pub mod views;
+pub mod sql_query;
+pub mod sql_views;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,30 +20,32 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use unspool_model::file_usage::FileUsage;
 use unspool_model::price::Prices;
-use unspool_model::secrets::Secrets;
-use unspool_model::session::{Role, Session};
-use unspool_model::spent::Spending;
+use unspool_model::secrets::SecretFinder;
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::agents::StartingCalls;
 use unspool_model::view::session_usage::{SessionFiles, usage_by_turn};
 use unspool_model::view::turns::TurnRow;
-use unspool_store::family::{self, Agent, is_warm_up};
-use unspool_store::find::OtherFile;
-use unspool_store::open::Stamp;
-use unspool_store::read::{Loaded, Reader};
-use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project, side};
+use unspool_store::find::NonConversationFile;
+use unspool_store::open::FileStamp;
+use unspool_store::read::{LoadedSession, SessionReader};
+use unspool_store::session_with_agents::{self, LoadedAgent, is_warm_up};
+use unspool_store::{
+    FileWarning, FoundSessionFiles, SessionFile, SubAgentFile, parallel, project, side_files,
+};
 
-use crate::db::{self, Notice, Opened};
-use crate::error::Error;
-use crate::path;
-use crate::spending::Spendings;
-use counted::price_prints;
-use rows::Rows;
-use views::{CALLS, FILES, MESSAGES, SESSIONS, TURNS, View};
+use crate::db::{self, CacheNotice, OpenDatabase};
+use crate::error::CacheError;
+use crate::path_bytes;
+use crate::usage_cache::UsageCache;
+use counted_messages::price_prints;
+use rows::TableRows;
+use sql_views::{CALLS, FILES, MESSAGES, SESSIONS, SqlView, TURNS};
 
 /// All sessions as tables.
 #[derive(Debug)]
-pub struct Tables {
+pub struct SessionTables {
     connection: Connection,
     path: PathBuf,
     /// Where it is kept, and which file it is; `None` if in memory only.
@@ -52,58 +54,58 @@ pub struct Tables {
 
 /// What bringing the tables up to date did.
 #[derive(Debug, Default)]
-pub struct Refreshed {
+pub struct TablesRefresh {
     /// How many sessions were read.
     pub read: usize,
     /// How many are no longer there.
     pub gone: usize,
     /// Files that could not be read.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FileWarning>,
     /// Another process was writing, so that not all is up to date.
     pub held_up: bool,
     /// What to tell the person, once.
-    pub notice: Option<Notice>,
+    pub notice: Option<CacheNotice>,
 }
 
 /// Reading some gigabytes takes less.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Called with the bytes that are done and the bytes there are.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+pub type ByteProgressFn<'a> = &'a mut dyn FnMut(u64, u64);
 
-impl Tables {
+impl SessionTables {
     /// Opens the tables in a folder of ours. They belong to one set of config folders: give
     /// each its own folder.
-    pub fn open(folder: &Path) -> Result<(Tables, Option<Notice>), Error> {
-        let opened = db::open(folder, &views::schema())?;
-        Ok(Tables::of(folder, opened))
+    pub fn open(folder: &Path) -> Result<(SessionTables, Option<CacheNotice>), CacheError> {
+        let opened = db::open(folder, &sql_views::schema())?;
+        Ok(SessionTables::of(folder, opened))
     }
 
     /// Tables that are gone with the process, where none can be kept.
-    pub fn in_memory() -> Result<Tables, Error> {
+    pub fn in_memory() -> Result<SessionTables, CacheError> {
         let path = PathBuf::from(":memory:");
         let make = || {
             let connection = Connection::open_in_memory()?;
-            connection.execute_batch(views::schema().sql)?;
+            connection.execute_batch(sql_views::schema().sql)?;
             Ok(connection)
         };
-        let connection = make().map_err(|why| Error::sql(&path, why))?;
-        Ok(Tables {
+        let connection = make().map_err(|why| CacheError::sql(&path, why))?;
+        Ok(SessionTables {
             connection,
             path,
             kept: None,
         })
     }
 
-    fn of(folder: &Path, opened: Opened) -> (Tables, Option<Notice>) {
-        let Opened {
+    fn of(folder: &Path, opened: OpenDatabase) -> (SessionTables, Option<CacheNotice>) {
+        let OpenDatabase {
             connection,
             notice,
             path,
             file,
         } = opened;
         let kept = Some((folder.to_owned(), file));
-        let tables = Tables {
+        let tables = SessionTables {
             connection,
             path,
             kept,
@@ -115,20 +117,20 @@ impl Tables {
     /// tokens, which also tells whose sub-agents are whose.
     pub fn refresh(
         &mut self,
-        found: &Found,
-        spendings: &Spendings,
+        found: &FoundSessionFiles,
+        spendings: &UsageCache,
         prices: &Prices,
-        progress: Progress<'_>,
-    ) -> Result<Refreshed, Error> {
+        progress: ByteProgressFn<'_>,
+    ) -> Result<TablesRefresh, CacheError> {
         let families = families(found, spendings, prices);
-        let mut bring_up = |tables: &mut Tables| {
+        let mut bring_up = |tables: &mut SessionTables| {
             let _turn = tables.turn(&families)?;
             let mut done = tables.bring_up(&families, progress)?;
             done.held_up |= !tables.count(spendings, prices)?;
             Ok(done)
         };
         match bring_up(self) {
-            Err(error) if Error::is_damaged(&error) && self.kept.is_some() => {
+            Err(error) if CacheError::is_damaged(&error) && self.kept.is_some() => {
                 let notice = self.renew()?;
                 let mut done = bring_up(self)?;
                 done.notice = notice;
@@ -140,8 +142,8 @@ impl Tables {
 
     /// Waits for another process that reads the same files to be done: then nothing is left
     /// to read. Nobody waits who has nothing to write.
-    fn turn(&self, families: &[Family<'_>]) -> Result<Option<File>, Error> {
-        let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
+    fn turn(&self, families: &[IndexedSession<'_>]) -> Result<Option<File>, CacheError> {
+        let known = known(&self.connection).map_err(|why| CacheError::sql(&self.path, why))?;
         let current = families.len() == known.len() && families.iter().all(|it| it.is_in(&known));
         if current || self.kept.is_none() {
             return Ok(None);
@@ -153,51 +155,54 @@ impl Tables {
         }
     }
 
-    fn renew(&mut self) -> Result<Option<Notice>, Error> {
+    fn renew(&mut self) -> Result<Option<CacheNotice>, CacheError> {
         let Some((folder, file)) = self.kept.take() else {
             return Ok(None);
         };
         // Closed first: the new file must not meet the log of the old one.
-        *self = Tables::in_memory()?;
-        let opened = db::renew(&folder, &views::schema(), file)?;
-        let (tables, notice) = Tables::of(&folder, opened);
+        *self = SessionTables::in_memory()?;
+        let opened = db::renew(&folder, &sql_views::schema(), file)?;
+        let (tables, notice) = SessionTables::of(&folder, opened);
         *self = tables;
         Ok(notice)
     }
 
     fn bring_up(
         &mut self,
-        families: &[Family<'_>],
-        progress: Progress<'_>,
-    ) -> Result<Refreshed, Error> {
-        let mut done = Refreshed::default();
+        families: &[IndexedSession<'_>],
+        progress: ByteProgressFn<'_>,
+    ) -> Result<TablesRefresh, CacheError> {
+        let mut done = TablesRefresh::default();
         match self.write(families, progress, &mut done) {
             Ok(()) => {}
             Err(why) => {
                 let _ = self.connection.execute_batch("ROLLBACK");
-                match Error::sql(&self.path, why) {
+                match CacheError::sql(&self.path, why) {
                     error if error.is_busy() => done.held_up = true,
                     error => return Err(error),
                 }
             }
         }
-        db::settle(&self.connection, &self.path);
+        db::checkpoint_wal(&self.connection, &self.path);
         Ok(done)
     }
 
     fn write(
         &self,
-        families: &[Family<'_>],
-        progress: Progress<'_>,
-        done: &mut Refreshed,
+        families: &[IndexedSession<'_>],
+        progress: ByteProgressFn<'_>,
+        done: &mut TablesRefresh,
     ) -> rusqlite::Result<()> {
         let known = known(&self.connection)?;
-        let mut pen = Pen::new(&self.connection);
+        let mut pen = TablesWriter::new(&self.connection);
         let kept: Vec<_> = families
             .iter()
-            .map(|family| path::kept(family.path()))
+            .map(|family| path_bytes::path_without_tokens(family.path()))
             .collect();
-        let there: HashSet<&[u8]> = kept.iter().filter_map(|path| path::bytes(path)).collect();
+        let there: HashSet<&[u8]> = kept
+            .iter()
+            .filter_map(|path| path_bytes::bytes(path))
+            .collect();
         for (path, family) in &known {
             if !there.contains(path.as_slice()) {
                 pen.remove(family.id)?;
@@ -205,16 +210,16 @@ impl Tables {
             }
         }
         let news = families.iter().filter(|family| !family.is_in(&known));
-        let news: Vec<&Family<'_>> = news.collect();
+        let news: Vec<&IndexedSession<'_>> = news.collect();
         fold_all(&news, progress, &mut pen, done)?;
         // Titles that other files give may have changed for those without one of their own.
         let titles = pen.titles()?;
         let stale = pen.untitled_before(titles.print)?;
-        let again: Vec<&Family<'_>> = families
+        let again: Vec<&IndexedSession<'_>> = families
             .iter()
             .filter(|family| {
-                let kept = path::kept(family.path());
-                path::bytes(&kept).is_some_and(|path| stale.contains(path))
+                let kept = path_bytes::path_without_tokens(family.path());
+                path_bytes::bytes(&kept).is_some_and(|path| stale.contains(path))
             })
             .collect();
         fold_all(&again, &mut |_, _| (), &mut pen, done)?;
@@ -224,15 +229,15 @@ impl Tables {
 }
 
 /// A family as the database knows it.
-struct Known {
+struct StoredSession {
     id: i64,
     print: i64,
 }
 
-fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, Known>> {
+fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, StoredSession>> {
     let mut statement = connection.prepare("SELECT path, id, print FROM families")?;
     let rows = statement.query_map([], |row| {
-        let known = Known {
+        let known = StoredSession {
             id: row.get(1)?,
             print: row.get(2)?,
         };
@@ -242,11 +247,11 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, Known>> {
 }
 
 /// A session with its sub-agents, or a sub-agent whose session is gone.
-struct Family<'a> {
+struct IndexedSession<'a> {
     main: Option<&'a SessionFile>,
-    agents: Vec<&'a AgentFile>,
+    agents: Vec<&'a SubAgentFile>,
     /// The client's own helpers, and what they used.
-    helpers: Vec<(&'a OtherFile, &'a Spending)>,
+    helpers: Vec<(&'a NonConversationFile, &'a FileUsage)>,
     /// The id of the session.
     session: &'a str,
     prices: &'a Prices,
@@ -254,20 +259,24 @@ struct Family<'a> {
     price_print: u64,
 }
 
-fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) -> Vec<Family<'a>> {
+fn families<'a>(
+    found: &'a FoundSessionFiles,
+    spendings: &'a UsageCache,
+    prices: &'a Prices,
+) -> Vec<IndexedSession<'a>> {
     let prints = price_prints(spendings.ledger(), prices);
-    let spent_by_path: HashMap<&Path, &'a Spending> = spendings
+    let spent_by_path: HashMap<&Path, &'a FileUsage> = spendings
         .sources()
         .iter()
         .zip(spendings.files())
         .map(|(source, spent)| (&*source.path, spent))
         .collect();
-    type Helpers<'a> = Vec<(&'a OtherFile, &'a Spending)>;
+    type HelperFileUsages<'a> = Vec<(&'a NonConversationFile, &'a FileUsage)>;
     let make = |main: Option<&'a SessionFile>,
-                agents: Vec<&'a AgentFile>,
-                helpers: Helpers<'a>,
+                agents: Vec<&'a SubAgentFile>,
+                helpers: HelperFileUsages<'a>,
                 session: &'a str| {
-        let mut family = Family {
+        let mut family = IndexedSession {
             main,
             agents,
             helpers,
@@ -285,7 +294,7 @@ fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) 
         family.price_print = hash(&prints).cast_unsigned();
         family
     };
-    let mut by_session: HashMap<(&Path, &str, &str), Vec<&AgentFile>> = HashMap::new();
+    let mut by_session: HashMap<(&Path, &str, &str), Vec<&SubAgentFile>> = HashMap::new();
     for agent in &found.agents {
         // A flat file's place does not say whose it is; its lines do.
         let session = agent.session.as_deref();
@@ -294,7 +303,7 @@ fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) 
         let key = (&*agent.config, &*agent.folder, session.unwrap_or_default());
         by_session.entry(key).or_default().push(agent);
     }
-    let mut helpers: HashMap<(&Path, &str, &str), Helpers<'a>> = HashMap::new();
+    let mut helpers: HashMap<(&Path, &str, &str), HelperFileUsages<'a>> = HashMap::new();
     for file in found.others.iter().filter(|file| file.helper.is_some()) {
         let Some(spent) = spent_by_path.get(&*file.path) else {
             continue;
@@ -318,7 +327,7 @@ fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) 
     all
 }
 
-impl Family<'_> {
+impl IndexedSession<'_> {
     /// What it is known by: its first file.
     fn path(&self) -> &Path {
         let first = self.agents.first().map(|agent| agent.path.as_path());
@@ -331,7 +340,7 @@ impl Family<'_> {
         main + self.agents.iter().map(|agent| agent.bytes).sum::<u64>()
     }
 
-    fn files(&self) -> impl Iterator<Item = (&Path, Stamp)> {
+    fn files(&self) -> impl Iterator<Item = (&Path, FileStamp)> {
         let main = self.main.iter().map(|file| (&*file.path, file.stamp));
         let agents = self.agents.iter();
         let helpers = self.helpers.iter();
@@ -340,9 +349,9 @@ impl Family<'_> {
     }
 
     /// Whether it is known as it is.
-    fn is_in(&self, known: &HashMap<Vec<u8>, Known>) -> bool {
-        let kept = path::kept(self.path());
-        let known = path::bytes(&kept).and_then(|path| known.get(path));
+    fn is_in(&self, known: &HashMap<Vec<u8>, StoredSession>) -> bool {
+        let kept = path_bytes::path_without_tokens(self.path());
+        let known = path_bytes::bytes(&kept).and_then(|path| known.get(path));
         known.is_some_and(|known| known.print == self.print())
     }
 
@@ -357,22 +366,22 @@ impl Family<'_> {
         hasher.finish().cast_signed()
     }
 
-    fn fold(&self) -> Folded {
-        let mut folded = Folded::default();
+    fn fold(&self) -> FoldedSession {
+        let mut folded = FoldedSession::default();
         let main = self
             .main
-            .and_then(|file| folded.read(&file.path, Role::Main));
+            .and_then(|file| folded.read(&file.path, TranscriptRole::Main));
         folded.lost = self.main.is_some() && main.is_none();
         let read = self.agents.iter().filter_map(|agent| {
-            Some(Agent {
+            Some(LoadedAgent {
                 id: agent.id.clone(),
-                loaded: folded.read(&agent.path, Role::Agent)?,
+                loaded: folded.read(&agent.path, TranscriptRole::Agent)?,
                 file: agent.path.clone(),
-                meta: side::agent_meta(&agent.path),
+                meta: side_files::agent_meta(&agent.path),
                 run: agent.run.clone(),
             })
         });
-        let read: Vec<Agent> = read.collect();
+        let read: Vec<LoadedAgent> = read.collect();
         let apart: Vec<bool> = read
             .iter()
             .map(|agent| {
@@ -389,8 +398,8 @@ impl Family<'_> {
             }
         }
         let warm_ups = warm_ups.iter();
-        let warm_ups: Vec<Spending> = warm_ups
-            .map(|agent| Spending::of(&agent.loaded.session))
+        let warm_ups: Vec<FileUsage> = warm_ups
+            .map(|agent| FileUsage::of(&agent.loaded.session))
             .collect();
         folded.session = self.session.to_owned();
         let sessions: Vec<&Session> = agents.iter().map(|one| &one.loaded.session).collect();
@@ -401,7 +410,7 @@ impl Family<'_> {
             folded.project = project::project(&main.session, &file.folder).to_owned();
             folded.titles(&main.session);
             let helpers = self.helpers.iter().map(|(_, spent)| *spent);
-            let helpers: Vec<&Spending> = helpers.chain(&warm_ups).collect();
+            let helpers: Vec<&FileUsage> = helpers.chain(&warm_ups).collect();
             let files = SessionFiles {
                 session: &main.session,
                 agents: &sessions,
@@ -409,7 +418,14 @@ impl Family<'_> {
             };
             folded.rows.sessions = rows::session(file, &files, self.prices);
             let used = |turns: &[TurnRow]| {
-                family::used_by_turn(&files, main, &agents, &side::runs(file), turns, self.prices)
+                session_with_agents::used_by_turn(
+                    &files,
+                    main,
+                    &agents,
+                    &side_files::runs(file),
+                    turns,
+                    self.prices,
+                )
             };
             rows::file(&mut folded.rows, main, None, Some(&used));
         } else if let (Some(file), Some(agent)) = (self.agents.first(), agents.first()) {
@@ -435,8 +451,8 @@ impl Family<'_> {
 
 /// What reading a family gives.
 #[derive(Default)]
-struct Folded {
-    rows: Rows,
+struct FoldedSession {
+    rows: TableRows,
     session: String,
     project: String,
     /// Its own file could not be read: what is known of it stays.
@@ -445,14 +461,14 @@ struct Folded {
     given: Vec<(i64, String)>,
     /// Its lines, if it has no title of its own.
     untitled: Option<Vec<i64>>,
-    warnings: Vec<Warning>,
+    warnings: Vec<FileWarning>,
 }
 
-impl Folded {
-    fn read(&mut self, path: &Path, role: Role) -> Option<Loaded> {
-        let reader = Reader {
+impl FoldedSession {
+    fn read(&mut self, path: &Path, role: TranscriptRole) -> Option<LoadedSession> {
+        let reader = SessionReader {
             threads: 1,
-            ..Reader::default()
+            ..SessionReader::default()
         };
         let read = reader.read(path, role);
         read.map_err(|error| self.warnings.push(error.warning(path)))
@@ -477,16 +493,16 @@ fn hash(what: &impl Hash) -> i64 {
 
 /// Reads families on all cores, largest first, and writes them down as they come.
 fn fold_all(
-    families: &[&Family<'_>],
-    progress: Progress<'_>,
-    pen: &mut Pen<'_>,
-    done: &mut Refreshed,
+    families: &[&IndexedSession<'_>],
+    progress: ByteProgressFn<'_>,
+    pen: &mut TablesWriter<'_>,
+    done: &mut TablesRefresh,
 ) -> rusqlite::Result<()> {
     let mut order: Vec<usize> = (0..families.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(families[at].bytes()));
     let total: u64 = families.iter().map(|family| family.bytes()).sum();
     let next = AtomicUsize::new(0);
-    let workers = each::threads().min(families.len());
+    let workers = parallel::threads().min(families.len());
     std::thread::scope(|scope| {
         let (send, receive) = sync_channel(workers);
         for _ in 0..workers {
@@ -515,7 +531,7 @@ fn fold_all(
 
 /// Writes families down, some megabytes of transcripts at a time, so that what was done
 /// stays done.
-struct Pen<'a> {
+struct TablesWriter<'a> {
     connection: &'a Connection,
     open: bool,
     bytes: u64,
@@ -527,14 +543,14 @@ struct Pen<'a> {
 const BATCH: u64 = 256 << 20;
 
 /// The titles that files give to lines of others.
-struct Titles {
+struct CrossFileTitles {
     by_leaf: HashMap<i64, String>,
     print: i64,
 }
 
-impl<'a> Pen<'a> {
-    fn new(connection: &'a Connection) -> Pen<'a> {
-        Pen {
+impl<'a> TablesWriter<'a> {
+    fn new(connection: &'a Connection) -> TablesWriter<'a> {
+        TablesWriter {
             connection,
             open: false,
             bytes: 0,
@@ -579,9 +595,9 @@ impl<'a> Pen<'a> {
         Ok(())
     }
 
-    fn put(&mut self, family: &Family<'_>, folded: Folded) -> rusqlite::Result<()> {
-        let kept = path::kept(family.path());
-        let Some(path) = path::bytes(&kept).filter(|_| !folded.lost) else {
+    fn put(&mut self, family: &IndexedSession<'_>, folded: FoldedSession) -> rusqlite::Result<()> {
+        let kept = path_bytes::path_without_tokens(family.path());
+        let Some(path) = path_bytes::bytes(&kept).filter(|_| !folded.lost) else {
             return Ok(());
         };
         self.begin()?;
@@ -592,12 +608,12 @@ impl<'a> Pen<'a> {
         // Until its title is settled, it counts as made with others.
         let titles = folded.untitled.as_ref().map(|_| 0);
         let sql = "INSERT OR REPLACE INTO families VALUES (?, ?, ?, ?, ?, ?)";
-        let Folded {
+        let FoldedSession {
             session, project, ..
         } = &folded;
-        let project = Secrets::forms().mask(project);
+        let project = SecretFinder::forms().mask(project);
         self.run(sql, params![id, path, print, titles, session, project])?;
-        let Rows {
+        let TableRows {
             sessions,
             turns,
             messages,
@@ -616,7 +632,7 @@ impl<'a> Pen<'a> {
         for (leaf, title) in folded.given {
             self.run(
                 "INSERT INTO given VALUES (?, ?, ?)",
-                params![id, leaf, Secrets::forms().mask(&title)],
+                params![id, leaf, SecretFinder::forms().mask(&title)],
             )?;
         }
         self.untitled
@@ -640,12 +656,12 @@ impl<'a> Pen<'a> {
         }
     }
 
-    fn titles(&self) -> rusqlite::Result<Titles> {
+    fn titles(&self) -> rusqlite::Result<CrossFileTitles> {
         let sql = "SELECT leaf, title FROM given ORDER BY leaf, title";
         let mut statement = self.connection.prepare(sql)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let all: Vec<(i64, String)> = rows.collect::<rusqlite::Result<_>>()?;
-        Ok(Titles {
+        Ok(CrossFileTitles {
             print: hash(&all),
             by_leaf: all.into_iter().collect(),
         })
@@ -667,7 +683,7 @@ impl<'a> Pen<'a> {
     }
 
     /// Gives the titles of other files to those without one of their own.
-    fn entitle(&mut self, titles: &Titles) -> rusqlite::Result<()> {
+    fn entitle(&mut self, titles: &CrossFileTitles) -> rusqlite::Result<()> {
         for (family, mut lines) in std::mem::take(&mut self.untitled) {
             self.begin()?;
             let sql = "UPDATE families SET titles = ? WHERE id = ?";
@@ -688,7 +704,7 @@ impl<'a> Pen<'a> {
 
 fn insert(
     connection: &Connection,
-    view: &View,
+    view: &SqlView,
     family: i64,
     cells: &[Value],
 ) -> rusqlite::Result<()> {
@@ -698,7 +714,7 @@ fn insert(
         let start = [Value::Integer(family), Value::Integer(place)];
         // Names of directories, branches, models and tools may hold a token, too.
         let row = row.iter().map(|cell| match cell {
-            Value::Text(text) => match Secrets::forms().mask(text) {
+            Value::Text(text) => match SecretFinder::forms().mask(text) {
                 Cow::Owned(masked) => Cow::Owned(Value::Text(masked)),
                 Cow::Borrowed(_) => Cow::Borrowed(cell),
             },

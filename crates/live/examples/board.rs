@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use unspool_live::{Live, Setting, What};
+use unspool_live::{LiveChangeKind, LiveSessions, LiveSettings};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_store::events::Events;
+use unspool_store::hook_events::HookEventStore;
 
 fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -20,9 +20,9 @@ fn main() -> std::io::Result<()> {
     let state = args.next().map(PathBuf::from);
     let seconds = args.next().and_then(|text| text.to_str()?.parse().ok());
     let began = Instant::now();
-    let live = Live::start(Setting {
+    let live = LiveSessions::start(LiveSettings {
         dirs: vec![dir],
-        events: Events::open(Path::new("/nonexistent")),
+        events: HookEventStore::open(Path::new("/nonexistent")),
         prices: Prices::bundled().clone(),
         mask: None,
         state,
@@ -40,7 +40,7 @@ fn main() -> std::io::Result<()> {
         .recv_timeout(end.saturating_duration_since(Instant::now()))
     {
         news += 1;
-        if matches!(one.what, What::Scanned) {
+        if matches!(one.what, LiveChangeKind::Scanned) {
             scanned = true;
             println!("scanned after {:?}, {news} news", began.elapsed());
         }

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use unspool_live::{Live, Setting, What};
+use unspool_live::{LiveChangeKind, LiveSessions, LiveSettings};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_store::events::Events;
+use unspool_store::hook_events::HookEventStore;
 
 /// How many sessions grow.
 const WRITERS: usize = 8;
@@ -52,9 +52,9 @@ fn main() -> std::io::Result<()> {
         let path = folder.join(format!("w{at}.jsonl"));
         writers.push(File::options().append(true).create(true).open(&path)?);
     }
-    let live = Live::start(Setting {
+    let live = LiveSessions::start(LiveSettings {
         dirs: vec![dir.path().to_owned()],
-        events: Events::open(Path::new("/nonexistent")),
+        events: HookEventStore::open(Path::new("/nonexistent")),
         prices: Prices::bundled().clone(),
         mask: None,
         state: None,
@@ -71,7 +71,7 @@ fn main() -> std::io::Result<()> {
     let listener = std::thread::spawn(move || {
         let mut took: Vec<Duration> = Vec::new();
         while let Ok(news) = joined.news.recv_timeout(Duration::from_secs(3)) {
-            let What::Session { row, .. } = news.what else {
+            let LiveChangeKind::Session { row, .. } = news.what else {
                 continue;
             };
             let shown = row.recent_output.as_deref().unwrap_or_default();

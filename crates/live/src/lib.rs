@@ -1,16 +1,16 @@
 //! What all sessions are doing, as it changes.
 //!
-//! One thread, one loop over one enum ([`Event`]), no async. Whoever wants to know takes a
-//! [`Live`]: the rows as they are now, and every change as it comes. The loop has no rule about
+//! One thread, one loop over one enum ([`LiveEvent`]), no async. Whoever wants to know takes a
+//! [`LiveSessions`]: the rows as they are now, and every change as it comes. The loop has no rule about
 //! sessions: rows and states are views of the model.
 
-mod board;
-mod fold;
-mod kept;
-mod row;
-mod run;
-mod signs;
-mod work;
+mod followed_session;
+mod live_loop;
+mod live_rows;
+mod read_workers;
+mod session_row;
+mod signal_cache;
+mod snapshot;
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -21,23 +21,23 @@ use jiff::tz::TimeZone;
 use unspool_model::edit::redact::Redactor;
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_show::wire::session::SessionRow;
-use unspool_store::events::{Events, Noted};
+use unspool_show::wire::session::SessionJson;
+use unspool_store::hook_events::{HookEventStore, RecordedHookEvent};
 
-pub use work::recent;
+pub use read_workers::recent;
 
-use crate::board::Board;
-use crate::run::{Loop, Told};
+use crate::live_loop::{LiveLoop, LoopMessage};
+use crate::live_rows::LiveRows;
 
 /// What the loop is told.
 #[derive(Debug)]
-pub enum Event {
+pub enum LiveEvent {
     /// A file or folder may have changed.
     Hint(PathBuf),
     /// Anything may have changed: hints were lost, or it is time to look.
     Rescan,
     /// A hook told something.
-    Hook(Box<Noted>),
+    Hook(Box<RecordedHookEvent>),
     /// Time passed.
     Tick,
     /// The end.
@@ -46,11 +46,11 @@ pub enum Event {
 
 /// Where to look and how to read.
 #[derive(Clone)]
-pub struct Setting {
+pub struct LiveSettings {
     /// Where sessions live.
     pub dirs: Vec<PathBuf>,
     /// What hooks told.
-    pub events: Events,
+    pub events: HookEventStore,
     /// What models cost.
     pub prices: Prices,
     /// What takes secrets out of what is shown.
@@ -67,20 +67,20 @@ pub struct Setting {
 
 /// A change, numbered without gaps since the loop began.
 #[derive(Clone, Debug)]
-pub struct News {
+pub struct LiveChange {
     /// Its number.
     pub id: u64,
     /// What changed.
-    pub what: What,
+    pub what: LiveChangeKind,
 }
 
 /// What changed.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum LiveChangeKind {
     /// A session is new, has grown, or its state is another one.
     Session {
         /// As it is now.
-        row: Arc<SessionRow>,
+        row: Arc<SessionJson>,
         /// The state it was in, if that is another one; none for a new session.
         before: Option<String>,
         /// Whether lines were added, not only time passed.
@@ -97,56 +97,56 @@ pub enum What {
 
 /// The running loop; clones are the same loop, which ends with the last of them.
 #[derive(Clone, Debug)]
-pub struct Live {
-    inner: Arc<Inner>,
+pub struct LiveSessions {
+    inner: Arc<LiveSessionsInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    board: Arc<Board>,
-    tell: Sender<Told>,
+struct LiveSessionsInner {
+    board: Arc<LiveRows>,
+    tell: Sender<LoopMessage>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// All sessions at one moment, and what comes after.
 #[derive(Debug)]
-pub struct Joined {
+pub struct LiveSubscription {
     /// All rows, the latest first.
-    pub rows: Vec<Arc<SessionRow>>,
+    pub rows: Vec<Arc<SessionJson>>,
     /// The number of the last change they contain.
     pub at: u64,
     /// Whether all files were looked at.
     pub scanned: bool,
     /// Every later change; ends when the loop does, or when the receiver is too slow.
-    pub news: Receiver<News>,
+    pub news: Receiver<LiveChange>,
 }
 
-impl Live {
+impl LiveSessions {
     /// Starts the loop on threads of its own; rows of the newest sessions come first.
-    pub fn start(setting: Setting) -> std::io::Result<Live> {
+    pub fn start(setting: LiveSettings) -> std::io::Result<LiveSessions> {
         let (tell, heard) = mpsc::channel();
-        let board = Arc::new(Board::default());
-        let run = Loop::new(setting, Arc::clone(&board), heard, tell.clone())?;
+        let board = Arc::new(LiveRows::default());
+        let run = LiveLoop::new(setting, Arc::clone(&board), heard, tell.clone())?;
         let thread = std::thread::Builder::new().name("live".into());
         let thread = thread.spawn(move || run.run())?;
-        let inner = Inner {
+        let inner = LiveSessionsInner {
             board,
             tell,
             thread: Mutex::new(Some(thread)),
         };
-        Ok(Live {
+        Ok(LiveSessions {
             inner: Arc::new(inner),
         })
     }
 
     /// All rows now, and every change from now on, without a gap. Right after the start it
     /// waits for the newest rows, a second at most.
-    pub fn join(&self) -> Joined {
+    pub fn join(&self) -> LiveSubscription {
         self.inner.board.join()
     }
 
     /// The row of a session, by its id.
-    pub fn row(&self, id: &str) -> Option<Arc<SessionRow>> {
+    pub fn row(&self, id: &str) -> Option<Arc<SessionJson>> {
         self.inner.board.row(id)
     }
 
@@ -162,13 +162,13 @@ impl Live {
     }
 
     /// Changes after this number, if they are still remembered.
-    pub fn since(&self, id: u64) -> Option<Vec<News>> {
+    pub fn since(&self, id: u64) -> Option<Vec<LiveChange>> {
         self.inner.board.since(id)
     }
 
     /// Tells the loop something.
-    pub fn tell(&self, event: Event) {
-        let _ = self.inner.tell.send(Told::Event(event));
+    pub fn tell(&self, event: LiveEvent) {
+        let _ = self.inner.tell.send(LoopMessage::Event(event));
     }
 
     /// Ends the loop and waits until it has kept what it knows.
@@ -182,9 +182,9 @@ impl Live {
     }
 }
 
-impl Inner {
+impl LiveSessionsInner {
     fn stop(&self) {
-        let _ = self.tell.send(Told::Event(Event::Stop));
+        let _ = self.tell.send(LoopMessage::Event(LiveEvent::Stop));
         let thread = self.thread.lock();
         let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -193,7 +193,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for LiveSessionsInner {
     fn drop(&mut self) {
         self.stop();
     }

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use unspool_live::{Event, Joined, Live, News, Setting, What};
+use unspool_live::{
+    LiveChange, LiveChangeKind, LiveEvent, LiveSessions, LiveSettings, LiveSubscription,
+};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_show::wire::session::SessionRow;
-use unspool_store::events::{Events, Noted};
+use unspool_show::wire::session::SessionJson;
+use unspool_store::hook_events::{HookEventStore, RecordedHookEvent};
 use unspool_testkit::random::Random;
 use unspool_testkit::script;
 
@@ -44,10 +46,10 @@ impl Place {
         self.folder().join(format!("{id}.jsonl"))
     }
 
-    fn setting(&self, clock: fn() -> Time) -> Setting {
-        Setting {
+    fn setting(&self, clock: fn() -> Time) -> LiveSettings {
+        LiveSettings {
             dirs: vec![self.config()],
-            events: Events::open(&self.0.path().join("own/events")),
+            events: HookEventStore::open(&self.0.path().join("own/events")),
             prices: Prices::bundled().clone(),
             mask: None,
             state: Some(self.0.path().join("own/live/rows.jsonl")),
@@ -57,8 +59,8 @@ impl Place {
         }
     }
 
-    fn start(&self) -> Live {
-        Live::start(self.setting(clock)).unwrap()
+    fn start(&self) -> LiveSessions {
+        LiveSessions::start(self.setting(clock)).unwrap()
     }
 }
 
@@ -81,7 +83,7 @@ fn append(path: &Path, text: &[u8]) {
 }
 
 /// Waits for a change.
-fn wait<T>(joined: &Joined, mut wanted: impl FnMut(News) -> Option<T>) -> T {
+fn wait<T>(joined: &LiveSubscription, mut wanted: impl FnMut(LiveChange) -> Option<T>) -> T {
     let end = Instant::now() + LONG;
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -92,15 +94,15 @@ fn wait<T>(joined: &Joined, mut wanted: impl FnMut(News) -> Option<T>) -> T {
     }
 }
 
-fn session(news: News, fits: impl Fn(&SessionRow) -> bool) -> Option<Arc<SessionRow>> {
+fn session(news: LiveChange, fits: impl Fn(&SessionJson) -> bool) -> Option<Arc<SessionJson>> {
     match news.what {
-        What::Session { row, .. } if fits(&row) => Some(row),
+        LiveChangeKind::Session { row, .. } if fits(&row) => Some(row),
         _ => None,
     }
 }
 
 /// The rows when everything was looked at.
-fn settled(live: &Live) -> Joined {
+fn settled(live: &LiveSessions) -> LiveSubscription {
     let end = Instant::now() + LONG;
     while !live.counts().1 {
         assert!(Instant::now() < end);
@@ -110,12 +112,12 @@ fn settled(live: &Live) -> Joined {
 }
 
 /// The row of a session as somebody sees it who starts now.
-fn fresh(place: &Place, id: &str) -> Arc<SessionRow> {
-    let setting = Setting {
+fn fresh(place: &Place, id: &str) -> Arc<SessionJson> {
+    let setting = LiveSettings {
         state: None,
         ..place.setting(clock)
     };
-    let live = Live::start(setting).unwrap();
+    let live = LiveSessions::start(setting).unwrap();
     let joined = settled(&live);
     joined.rows.into_iter().find(|row| row.id == id).unwrap()
 }
@@ -201,7 +203,9 @@ fn files_that_go_are_renamed_cut_or_replaced_are_seen() {
     let live = place.start();
     let joined = settled(&live);
     let removed = |wanted: &'static str| {
-        move |news: News| matches!(&news.what, What::Removed { id } if id == wanted).then_some(())
+        move |news: LiveChange| {
+            matches!(&news.what, LiveChangeKind::Removed { id } if id == wanted).then_some(())
+        }
     };
     fs::remove_file(place.path("a")).unwrap();
     wait(&joined, removed("a"));
@@ -319,13 +323,13 @@ fn time_alone_makes_a_session_idle() {
     let began = Time::parse(&text[at..at + 24]).unwrap();
     fs::write(place.path("a"), &text).unwrap();
     LATER.store(began.0 + 10_000 - clock().0, Ordering::SeqCst);
-    let live = Live::start(place.setting(later)).unwrap();
+    let live = LiveSessions::start(place.setting(later)).unwrap();
     let joined = settled(&live);
     assert_eq!(joined.rows[0].status, "working");
     LATER.fetch_add(20 * 60_000, Ordering::SeqCst);
-    live.tell(Event::Tick);
+    live.tell(LiveEvent::Tick);
     let (row, before) = wait(&joined, |news| match news.what {
-        What::Session { row, before, .. } => before.map(|before| (row, before)),
+        LiveChangeKind::Session { row, before, .. } => before.map(|before| (row, before)),
         _ => None,
     });
     assert_eq!((row.status.as_str(), before.as_str()), ("idle", "working"));
@@ -354,11 +358,11 @@ fn what_a_session_cost_today_is_right_before_and_after_midnight() {
     let long_ago = std::time::UNIX_EPOCH + Duration::from_millis(tonight().0 as u64 - 3_600_000);
     let asleep = File::options().write(true).open(place.path("asleep"));
     asleep.unwrap().set_modified(long_ago).unwrap();
-    let setting = Setting {
+    let setting = LiveSettings {
         zone: TimeZone::fixed(jiff::tz::offset(2)),
         ..place.setting(tonight)
     };
-    let live = Live::start(setting.clone()).unwrap();
+    let live = LiveSessions::start(setting.clone()).unwrap();
     let joined = settled(&live);
     assert_eq!(joined.rows.len(), 2);
     for row in &joined.rows {
@@ -366,7 +370,7 @@ fn what_a_session_cost_today_is_right_before_and_after_midnight() {
         assert!(today > 0.0 && (today * 2.0 - all).abs() < 1e-9, "{row:?}");
     }
     TONIGHT.fetch_add(15 * 60_000, Ordering::SeqCst);
-    live.tell(Event::Tick);
+    live.tell(LiveEvent::Tick);
     let mut left = vec!["asleep", "awake"];
     wait(&joined, |news| {
         let row = session(news, |row| row.cost_today_usd == Some(0.0))?;
@@ -389,7 +393,7 @@ fn what_a_session_cost_today_is_right_before_and_after_midnight() {
     live.stop();
     // What was kept on one day is right on the next.
     TONIGHT.fetch_add(86_400_000, Ordering::SeqCst);
-    let live = Live::start(setting).unwrap();
+    let live = LiveSessions::start(setting).unwrap();
     let rows = settled(&live).rows;
     assert!(rows.iter().all(|row| row.cost_today_usd == Some(0.0)));
 }
@@ -401,25 +405,25 @@ fn a_hook_changes_the_state_whether_it_is_told_or_noted() {
     fs::write(place.path("a"), text).unwrap();
     let live = place.start();
     let joined = settled(&live);
-    let noted = |event: &str, at: i64| Noted {
+    let noted = |event: &str, at: i64| RecordedHookEvent {
         at: clock().0 + at,
         session: "a".into(),
         event: event.into(),
         tool: Some("Bash".into()),
         transcript: Some(place.path("a")),
-        ..Noted::default()
+        ..RecordedHookEvent::default()
     };
     let asks = noted("PermissionRequest", -5_000);
-    live.tell(Event::Hook(Box::new(asks.clone())));
+    live.tell(LiveEvent::Hook(Box::new(asks.clone())));
     let row = wait(&joined, |news| {
         session(news, |row| row.status == "waiting_for_approval")
     });
     assert_eq!(row.status_from, "hook");
-    let events = Events::open(&place.0.path().join("own/events"));
+    let events = HookEventStore::open(&place.0.path().join("own/events"));
     events.note(&asks).unwrap();
     events.note(&noted("Stop", -1_000)).unwrap();
     // The folder was not there to be watched.
-    live.tell(Event::Hint(place.0.path().join("own/events/a.jsonl")));
+    live.tell(LiveEvent::Hint(place.0.path().join("own/events/a.jsonl")));
     wait(&joined, |news| {
         session(news, |row| row.status == "waiting_for_input")
     });
@@ -521,11 +525,11 @@ fn where_nothing_is_told_files_are_looked_at_by_the_clock() {
     let place = Place::new();
     let begun = "you: one\nclaude: first";
     fs::write(place.path("a"), jsonl("a", begun)).unwrap();
-    let setting = Setting {
+    let setting = LiveSettings {
         watch: false,
         ..place.setting(clock)
     };
-    let live = Live::start(setting).unwrap();
+    let live = LiveSessions::start(setting).unwrap();
     let joined = settled(&live);
     assert_eq!(joined.rows.len(), 1);
 
@@ -561,7 +565,7 @@ fn where_nothing_is_told_files_are_looked_at_by_the_clock() {
     });
     fs::remove_file(other.join("b.jsonl")).unwrap();
     wait(&joined, |news| match news.what {
-        What::Removed { id } => (id == "b").then_some(()),
+        LiveChangeKind::Removed { id } => (id == "b").then_some(()),
         _ => None,
     });
 }

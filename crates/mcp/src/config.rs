@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 /// A server to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct McpServerConfig {
     /// Its name.
     pub name: String,
     /// How it is reached.
-    pub way: Way,
+    pub way: McpTransport,
 }
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum McpTransport {
     /// A program that speaks over its standard input and output.
     Program {
         /// The program.
@@ -37,10 +37,10 @@ pub enum Way {
     },
 }
 
-impl Entry {
+impl McpServerConfig {
     /// The same with these variables for its program, where it names none itself.
-    pub fn with_env(mut self, more: &[(String, String)]) -> Entry {
-        if let Way::Program { env, .. } = &mut self.way {
+    pub fn with_env(mut self, more: &[(String, String)]) -> McpServerConfig {
+        if let McpTransport::Program { env, .. } = &mut self.way {
             for (name, value) in more {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }
@@ -51,14 +51,14 @@ impl Entry {
 
 /// An entry that cannot be taken, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable {
+pub struct UnusableMcpServer {
     /// The name of the server; empty if the whole text is meant.
     pub name: String,
     /// What is wrong with it.
     pub why: String,
 }
 
-impl std::fmt::Display for Unusable {
+impl std::fmt::Display for UnusableMcpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.name.as_str() {
             "" => f.write_str(&self.why),
@@ -73,10 +73,10 @@ pub fn read(
     text: &str,
     cwd: &std::path::Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> (Vec<Entry>, Vec<Unusable>) {
+) -> (Vec<McpServerConfig>, Vec<UnusableMcpServer>) {
     let whole = |why: String| {
         let name = String::new();
-        (Vec::new(), vec![Unusable { name, why }])
+        (Vec::new(), vec![UnusableMcpServer { name, why }])
     };
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
@@ -93,15 +93,15 @@ pub fn of(
     servers: &Map<String, Value>,
     cwd: &std::path::Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> (Vec<Entry>, Vec<Unusable>) {
+) -> (Vec<McpServerConfig>, Vec<UnusableMcpServer>) {
     let (mut entries, mut unusable) = (Vec::new(), Vec::new());
     for (name, server) in servers {
         match way(server, cwd, variable) {
-            Ok(way) => entries.push(Entry {
+            Ok(way) => entries.push(McpServerConfig {
                 name: name.clone(),
                 way,
             }),
-            Err(why) => unusable.push(Unusable {
+            Err(why) => unusable.push(UnusableMcpServer {
                 name: name.clone(),
                 why,
             }),
@@ -114,7 +114,7 @@ fn way(
     server: &Value,
     cwd: &std::path::Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Way, String> {
+) -> Result<McpTransport, String> {
     let text = |field: &str| server.get(field).and_then(Value::as_str);
     let table = |field: &str| -> Result<BTreeMap<String, String>, String> {
         let Some(table) = server.get(field).and_then(Value::as_object) else {
@@ -141,7 +141,7 @@ fn way(
                 let arg = arg.as_str().ok_or("arguments must be strings")?;
                 expand(arg, variable)
             });
-            Ok(Way::Program {
+            Ok(McpTransport::Program {
                 command: expand(command, variable)?,
                 args: args.collect::<Result<_, String>>()?,
                 env: table("env")?,
@@ -153,7 +153,7 @@ fn way(
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 return Err(format!("{url:?} is not an HTTP URL"));
             }
-            Ok(Way::Http {
+            Ok(McpTransport::Http {
                 url,
                 headers: table("headers")?,
             })
@@ -201,7 +201,7 @@ mod tests {
         (name == "KEY").then(|| "k".to_owned())
     }
 
-    fn taken(text: &str) -> (Vec<Entry>, Vec<String>) {
+    fn taken(text: &str) -> (Vec<McpServerConfig>, Vec<String>) {
         let (entries, unusable) = read(text, Path::new("/p"), &variable);
         (entries, unusable.iter().map(ToString::to_string).collect())
     }
@@ -217,7 +217,7 @@ mod tests {
         assert!(unusable.is_empty(), "{unusable:?}");
         assert_eq!(
             entries[0].way,
-            Way::Program {
+            McpTransport::Program {
                 command: "run".to_owned(),
                 args: vec!["k".to_owned(), "else".to_owned()],
                 env: BTreeMap::from([("T".to_owned(), "xky".to_owned())]),
@@ -226,12 +226,12 @@ mod tests {
         );
         assert_eq!(
             entries[1].way,
-            Way::Http {
+            McpTransport::Http {
                 url: "https://h/k".to_owned(),
                 headers: BTreeMap::from([("A".to_owned(), "Bearer k".to_owned())]),
             }
         );
-        assert!(matches!(&entries[2].way, Way::Http { url, .. } if url == "http://h"));
+        assert!(matches!(&entries[2].way, McpTransport::Http { url, .. } if url == "http://h"));
     }
 
     #[test]

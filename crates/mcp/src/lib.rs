@@ -1,12 +1,12 @@
 //! Tools of MCP servers, over standard input and over HTTP.
 //!
-//! [`config`] reads which servers there are; [`Servers`] starts them all at once, each in a
-//! process group of its own, and hands their tools on as [`unspool_agent::more::More`]. A server that does
+//! [`config`] reads which servers there are; [`McpServers`] starts them all at once, each in a
+//! process group of its own, and hands their tools on as [`unspool_agent::mcp_tools::McpTools`]. A server that does
 //! not start is a message, never a reason not to go on.
 
 pub mod config;
-mod connect;
-mod reply;
+mod connection;
+mod tool_result;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use unspool_agent::more::{Health, More, Offer, Server};
-use unspool_agent::stop::Stop;
-use unspool_agent::tool::{Call, Outcome};
+use unspool_agent::mcp_tools::{McpServerHealth, McpServerStatus, McpTools, OfferedTool};
+use unspool_agent::stop::StopSignal;
+use unspool_agent::tool::{ToolCallRequest, ToolOutcome};
 
-use config::Entry;
-use connect::Session;
+use config::McpServerConfig;
+use connection::McpSession;
 
 /// How long a server may take to start.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,70 +28,75 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Servers that run.
-pub struct Servers {
-    all: Arc<BTreeMap<String, Place>>,
+pub struct McpServers {
+    all: Arc<BTreeMap<String, McpServerCell>>,
     runtime: Option<Runtime>,
     /// How long a call may take.
     timeout: Duration,
 }
 
 /// What is known of one server.
-struct Place {
-    now: Mutex<Now>,
+struct McpServerCell {
+    now: Mutex<McpServerState>,
 }
 
-struct Now {
-    health: Health,
-    session: Option<Arc<Session>>,
-    tools: Vec<Known>,
+struct McpServerState {
+    health: McpServerHealth,
+    session: Option<Arc<McpSession>>,
+    tools: Vec<McpServerTool>,
 }
 
 /// A tool: as it is offered, and as its server calls it.
 #[derive(Clone)]
-struct Known {
-    offer: Offer,
+struct McpServerTool {
+    offer: OfferedTool,
     own: String,
 }
 
-impl Place {
-    fn now(&self) -> MutexGuard<'_, Now> {
+impl McpServerCell {
+    fn now(&self) -> MutexGuard<'_, McpServerState> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Servers {
+impl McpServers {
     /// Starts servers, all at once, and returns at once; `changed` is called when one is up or
     /// has failed. No call takes longer than `timeout`.
     pub fn start(
-        entries: Vec<Entry>,
+        entries: Vec<McpServerConfig>,
         timeout: Duration,
-        changed: impl Fn(&str, &Health) + Send + Sync + 'static,
-    ) -> std::io::Result<Servers> {
+        changed: impl Fn(&str, &McpServerHealth) + Send + Sync + 'static,
+    ) -> std::io::Result<McpServers> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()?;
-        let place = |entry: &Entry| {
-            let now = Mutex::new(Now {
-                health: Health::Starting,
+        let place = |entry: &McpServerConfig| {
+            let now = Mutex::new(McpServerState {
+                health: McpServerHealth::Starting,
                 session: None,
                 tools: Vec::new(),
             });
-            (entry.name.clone(), Place { now })
+            (entry.name.clone(), McpServerCell { now })
         };
-        let all: Arc<BTreeMap<String, Place>> = Arc::new(entries.iter().map(place).collect());
+        let all: Arc<BTreeMap<String, McpServerCell>> =
+            Arc::new(entries.iter().map(place).collect());
         let changed = Arc::new(changed);
         for entry in entries {
             let (all, changed) = (Arc::clone(&all), Arc::clone(&changed));
             runtime.spawn(async move {
-                let tried = tokio::time::timeout(PATIENCE, connect::connect(&entry)).await;
+                let tried = tokio::time::timeout(PATIENCE, connection::connect(&entry)).await;
                 let (health, session) = match tried {
-                    Ok(Ok(session)) => (Health::Connected, Some(session)),
-                    Ok(Err(connect::Trouble::Login)) => (Health::NeedsLogin, None),
-                    Ok(Err(connect::Trouble::Other(why))) => (Health::Failed(why), None),
+                    Ok(Ok(session)) => (McpServerHealth::Connected, Some(session)),
+                    Ok(Err(connection::McpConnectError::Login)) => {
+                        (McpServerHealth::NeedsLogin, None)
+                    }
+                    Ok(Err(connection::McpConnectError::Other(why))) => {
+                        (McpServerHealth::Failed(why), None)
+                    }
                     Err(_) => {
                         let why = format!("timed out after {} s", PATIENCE.as_secs());
-                        (Health::Failed(why), None)
+                        (McpServerHealth::Failed(why), None)
                     }
                 };
                 let Some(place) = all.get(&entry.name) else {
@@ -108,7 +113,7 @@ impl Servers {
                 changed(&entry.name, &health);
             });
         }
-        Ok(Servers {
+        Ok(McpServers {
             all,
             runtime: Some(runtime),
             timeout,
@@ -117,9 +122,9 @@ impl Servers {
 
     /// Waits until every server is up or has failed, but not longer than `time` and not after
     /// `stop` was told.
-    pub fn settle(&self, time: Duration, stop: &Stop) {
+    pub fn wait_until_started(&self, time: Duration, stop: &StopSignal) {
         let end = std::time::Instant::now() + time;
-        let starting = |place: &Place| place.now().health == Health::Starting;
+        let starting = |place: &McpServerCell| place.now().health == McpServerHealth::Starting;
         while self.all.values().any(starting) && std::time::Instant::now() < end {
             if stop.wait(GLANCE) {
                 return;
@@ -127,7 +132,7 @@ impl Servers {
         }
     }
 
-    fn find(&self, name: &str) -> Option<(&Place, Known)> {
+    fn find(&self, name: &str) -> Option<(&McpServerCell, McpServerTool)> {
         self.all.values().find_map(|place| {
             let known = {
                 let now = place.now();
@@ -138,8 +143,8 @@ impl Servers {
     }
 }
 
-impl More for Servers {
-    fn offers(&self) -> Vec<Offer> {
+impl McpTools for McpServers {
+    fn offers(&self) -> Vec<OfferedTool> {
         let tools = self
             .all
             .values()
@@ -147,10 +152,10 @@ impl More for Servers {
         tools.map(|known| known.offer).collect()
     }
 
-    fn servers(&self) -> Vec<Server> {
+    fn servers(&self) -> Vec<McpServerStatus> {
         let all = self.all.iter().map(|(name, place)| {
             let now = place.now();
-            Server {
+            McpServerStatus {
                 name: name.clone(),
                 health: now.health.clone(),
                 tools: now.tools.len(),
@@ -159,12 +164,15 @@ impl More for Servers {
         all.collect()
     }
 
-    fn run(&self, call: &Call, stop: &Stop) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, stop: &StopSignal) -> ToolOutcome {
         let Some((place, known)) = self.find(&call.name) else {
-            return Outcome::refused(format!("Error: No such tool available: {}", call.name));
+            return ToolOutcome::refused(format!("Error: No such tool available: {}", call.name));
         };
         let (Some(session), Some(runtime)) = (place.now().session.clone(), &self.runtime) else {
-            return Outcome::failed(format!("the MCP server of {} is not connected", call.name));
+            return ToolOutcome::failed(format!(
+                "the MCP server of {} is not connected",
+                call.name
+            ));
         };
         let (input, own) = (call.input.clone(), known.own);
         let running = runtime.spawn(async move { session.call(&own, input).await });
@@ -173,28 +181,28 @@ impl More for Servers {
             if stop.wait(GLANCE) {
                 // Dropping the request tells the server that nobody waits for it.
                 running.abort();
-                return Outcome::failed(format!("{} was interrupted", call.name));
+                return ToolOutcome::failed(format!("{} was interrupted", call.name));
             }
             if std::time::Instant::now() >= end {
                 running.abort();
                 let after = self.timeout.as_secs();
-                return Outcome::failed(format!("{} timed out after {after} s", call.name));
+                return ToolOutcome::failed(format!("{} timed out after {after} s", call.name));
             }
         }
         match runtime.block_on(running) {
-            Ok(Ok(answer)) => reply::outcome(answer),
+            Ok(Ok(answer)) => tool_result::outcome(answer),
             Ok(Err(why)) => {
                 if why.is_gone {
-                    place.now().health = Health::Failed(why.text.clone());
+                    place.now().health = McpServerHealth::Failed(why.text.clone());
                 }
-                Outcome::failed(format!("MCP error: {}", why.text))
+                ToolOutcome::failed(format!("MCP error: {}", why.text))
             }
-            Err(_) => Outcome::failed(format!("{} failed: the connection closed", call.name)),
+            Err(_) => ToolOutcome::failed(format!("{} failed: the connection closed", call.name)),
         }
     }
 }
 
-impl Drop for Servers {
+impl Drop for McpServers {
     fn drop(&mut self) {
         // Sessions end their processes when they go; a server that hangs is not waited for.
         let Some(runtime) = self.runtime.take() else {
@@ -211,7 +219,7 @@ impl Drop for Servers {
 }
 
 /// The tools of a server by their full names. Two that would be called the same get numbers.
-fn known(server: &str, tools: &[Value]) -> Vec<Known> {
+fn known(server: &str, tools: &[Value]) -> Vec<McpServerTool> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
     let each = tools.iter().filter_map(|tool| {
         let own = tool.get("name")?.as_str()?.to_owned();
@@ -225,8 +233,8 @@ fn known(server: &str, tools: &[Value]) -> Vec<Known> {
         }
         let text = |field: &str| tool.get(field).and_then(Value::as_str);
         let hint = tool.pointer("/annotations/readOnlyHint");
-        Some(Known {
-            offer: Offer {
+        Some(McpServerTool {
+            offer: OfferedTool {
                 name,
                 description: text("description").unwrap_or_default().to_owned(),
                 schema: tool.get("inputSchema").cloned().unwrap_or_default(),

@@ -7,18 +7,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use unspool_agent::more::{Health, More};
-use unspool_agent::stop::Stop;
-use unspool_agent::tool::{Call, Content, Outcome};
-use unspool_mcp::Servers;
-use unspool_mcp::config::{Entry, Way};
+use unspool_agent::mcp_tools::{McpServerHealth, McpTools};
+use unspool_agent::stop::StopSignal;
+use unspool_agent::tool::{ToolCallRequest, ToolContent, ToolOutcome};
+use unspool_mcp::McpServers;
+use unspool_mcp::config::{McpServerConfig, McpTransport};
 
 const ECHO: &str = env!("CARGO_BIN_EXE_mcp-echo");
 
-fn program(name: &str, args: &[&str]) -> Entry {
-    Entry {
+fn program(name: &str, args: &[&str]) -> McpServerConfig {
+    McpServerConfig {
         name: name.to_owned(),
-        way: Way::Program {
+        way: McpTransport::Program {
             command: ECHO.to_owned(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             env: BTreeMap::new(),
@@ -27,14 +27,14 @@ fn program(name: &str, args: &[&str]) -> Entry {
     }
 }
 
-fn start(entries: Vec<Entry>) -> Servers {
-    let servers = Servers::start(entries, Duration::from_secs(60), |_, _| ()).unwrap();
-    servers.settle(Duration::from_secs(60), &Stop::new());
+fn start(entries: Vec<McpServerConfig>) -> McpServers {
+    let servers = McpServers::start(entries, Duration::from_secs(60), |_, _| ()).unwrap();
+    servers.wait_until_started(Duration::from_secs(60), &StopSignal::new());
     servers
 }
 
-fn call(servers: &Servers, name: &str, stop: &Stop) -> Outcome {
-    let call = Call {
+fn call(servers: &McpServers, name: &str, stop: &StopSignal) -> ToolOutcome {
+    let call = ToolCallRequest {
         id: "toolu_1".to_owned(),
         name: name.to_owned(),
         input: json!({"text": "hi"}),
@@ -42,7 +42,7 @@ fn call(servers: &Servers, name: &str, stop: &Stop) -> Outcome {
     servers.run(&call, stop)
 }
 
-fn health(servers: &Servers, name: &str) -> Health {
+fn health(servers: &McpServers, name: &str) -> McpServerHealth {
     let all = servers.servers();
     let found = all.into_iter().find(|server| server.name == name);
     found.unwrap().health
@@ -51,7 +51,7 @@ fn health(servers: &Servers, name: &str) -> Health {
 #[test]
 fn tools_of_a_program_are_listed_over_all_pages_and_called() {
     let servers = start(vec![program("my echo", &[])]);
-    assert_eq!(health(&servers, "my echo"), Health::Connected);
+    assert_eq!(health(&servers, "my echo"), McpServerHealth::Connected);
     let names: Vec<(String, bool)> = servers
         .offers()
         .into_iter()
@@ -67,19 +67,19 @@ fn tools_of_a_program_are_listed_over_all_pages_and_called() {
             (named("exits"), false),
         ]
     );
-    let outcome = call(&servers, "mcp__my_echo__echo", &Stop::new());
+    let outcome = call(&servers, "mcp__my_echo__echo", &StopSignal::new());
     let text = json!({"type": "text", "text": "echo: hi"});
-    assert_eq!(outcome.content, Content::Blocks(vec![text]));
+    assert_eq!(outcome.content, ToolContent::Blocks(vec![text]));
     assert_eq!(outcome.is_error, None);
-    let outcome = call(&servers, "mcp__my_echo__fails", &Stop::new());
-    assert_eq!(outcome.content, Content::Text("it broke".to_owned()));
+    let outcome = call(&servers, "mcp__my_echo__fails", &StopSignal::new());
+    assert_eq!(outcome.content, ToolContent::Text("it broke".to_owned()));
     assert_eq!(outcome.is_error, Some(true));
 }
 
 #[test]
 fn a_call_that_hangs_ends_when_it_is_stopped() {
     let servers = start(vec![program("e", &[])]);
-    let stop = Stop::new();
+    let stop = StopSignal::new();
     let later = stop.clone();
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
@@ -88,15 +88,15 @@ fn a_call_that_hangs_ends_when_it_is_stopped() {
     let outcome = call(&servers, "mcp__e__hangs", &stop);
     assert_eq!(
         outcome.content,
-        Content::Text("mcp__e__hangs was interrupted".to_owned())
+        ToolContent::Text("mcp__e__hangs was interrupted".to_owned())
     );
 }
 
 #[test]
 fn a_server_that_does_not_start_says_why_and_the_others_go_on() {
-    let missing = Entry {
+    let missing = McpServerConfig {
         name: "missing".to_owned(),
-        way: Way::Program {
+        way: McpTransport::Program {
             command: "/no/such/program".to_owned(),
             args: Vec::new(),
             env: BTreeMap::new(),
@@ -108,9 +108,9 @@ fn a_server_that_does_not_start_says_why_and_the_others_go_on() {
         missing,
         program("e", &[]),
     ]);
-    assert_eq!(health(&servers, "e"), Health::Connected);
+    assert_eq!(health(&servers, "e"), McpServerHealth::Connected);
     let why = |name: &str| match health(&servers, name) {
-        Health::Failed(why) => why,
+        McpServerHealth::Failed(why) => why,
         other => panic!("{name}: {other:?}"),
     };
     assert!(why("dies").contains("no key was given"), "{}", why("dies"));
@@ -120,16 +120,16 @@ fn a_server_that_does_not_start_says_why_and_the_others_go_on() {
 #[test]
 fn a_server_that_goes_away_fails_the_call_and_not_the_client() {
     let servers = start(vec![program("e", &[])]);
-    let outcome = call(&servers, "mcp__e__exits", &Stop::new());
+    let outcome = call(&servers, "mcp__e__exits", &StopSignal::new());
     assert_eq!(outcome.is_error, Some(true));
-    let outcome = call(&servers, "mcp__e__echo", &Stop::new());
+    let outcome = call(&servers, "mcp__e__echo", &StopSignal::new());
     assert_eq!(outcome.is_error, Some(true));
 }
 
 #[test]
 fn nothing_runs_on_when_the_servers_are_let_go() {
     let servers = start(vec![program("e", &["nothing-runs-on-7541"])]);
-    assert_eq!(health(&servers, "e"), Health::Connected);
+    assert_eq!(health(&servers, "e"), McpServerHealth::Connected);
     assert_eq!(running("nothing-runs-on-7541"), 1);
     drop(servers);
     let end = Instant::now() + Duration::from_secs(60);
@@ -158,22 +158,25 @@ fn tools_behind_an_address_are_called_with_the_headers_given() {
         .spawn()
         .unwrap();
     let port = port(&file);
-    let entry = |name: &str, key: &str| Entry {
+    let entry = |name: &str, key: &str| McpServerConfig {
         name: name.to_owned(),
-        way: Way::Http {
+        way: McpTransport::Http {
             url: format!("http://127.0.0.1:{port}/mcp"),
             headers: BTreeMap::from([("Authorization".to_owned(), format!("Bearer {key}"))]),
         },
     };
     let servers = start(vec![entry("good", "k"), entry("bad", "wrong")]);
     let (good, bad) = (health(&servers, "good"), health(&servers, "bad"));
-    let outcome = call(&servers, "mcp__good__echo", &Stop::new());
+    let outcome = call(&servers, "mcp__good__echo", &StopSignal::new());
     drop(servers);
     server.kill().unwrap();
     server.wait().unwrap();
-    assert_eq!((good, bad), (Health::Connected, Health::NeedsLogin));
+    assert_eq!(
+        (good, bad),
+        (McpServerHealth::Connected, McpServerHealth::NeedsLogin)
+    );
     let text = json!({"type": "text", "text": "echo: hi"});
-    assert_eq!(outcome.content, Content::Blocks(vec![text]));
+    assert_eq!(outcome.content, ToolContent::Blocks(vec![text]));
 }
 
 fn port(file: &Path) -> u16 {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use unspool_model::edit::redact::Redactor;
 use unspool_model::log::Log;
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 
 fn main() -> std::io::Result<()> {
     let start = Instant::now();
-    let redactor = Redactor::new(Secrets::standard().clone(), [0; 32]);
+    let redactor = Redactor::new(SecretFinder::standard().clone(), [0; 32]);
     println!("ready in {:?}", start.elapsed());
     let (mut bytes, mut time) = (0, Duration::ZERO);
     for path in std::env::args().skip(1) {

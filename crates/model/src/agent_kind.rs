@@ -4,7 +4,7 @@
 //! The client's own helpers cost tokens like any sub-agent, so they count wherever costs do; but
 //! nobody sent them, and they are never counted as sub-agents.
 
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::session::Session;
 
 /// What the file of a sub-agent holds.
@@ -154,7 +154,7 @@ pub fn asks_to_warm_up(session: &Session) -> bool {
 /// Whether a sub-agent's file holds one reply and nothing else. Some warm-ups left no more, and so
 /// did sub-agents that were cut short: those are named by a call.
 pub fn is_reply_alone(session: &Session) -> bool {
-    matches!(&session.records[..], [only] if only.kind == Kind::Assistant)
+    matches!(&session.records[..], [only] if only.kind == LineKind::Assistant)
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use compact_str::CompactString;
 
-use crate::json::{self, Cursor, ShortSpan, Span};
-use crate::known::UnknownNames;
-use crate::refused_content::{self, BlockContent, Refusal};
-use crate::{known, tool};
+use crate::json::{self, JsonCursor, ShortSpan, Span};
+use crate::known_names::UnknownNames;
+use crate::refused_content::{self, BlockContent, RefusalReason};
+use crate::{known_names, tool};
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +83,7 @@ pub struct Block {
     /// Text or thinking without a visible character; a result that holds such a text.
     pub blank: bool,
     /// Why the API refuses it, wherever it stands.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<RefusalReason>,
 }
 
 /// What calls, results and blocks of unknown types are called.
@@ -130,14 +130,14 @@ impl Block {
 }
 
 /// A piece of content, decoded just now or kept by a session.
-pub(crate) trait Body {
+pub(crate) trait ContentBlock {
     /// What it is.
     fn kind(&self) -> BlockKind;
     /// The text, the input or the result inside it.
     fn body(&self) -> Span;
 }
 
-impl Body for Block {
+impl ContentBlock for Block {
     fn kind(&self) -> BlockKind {
         self.kind
     }
@@ -192,10 +192,10 @@ impl Block {
 
 /// Reads `content`: a string, or an array of blocks.
 pub(crate) fn read(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut JsonCursor<'_>,
     line: &[u8],
     unknown: &mut UnknownNames,
-) -> Result<Vec<Block>, json::Bad> {
+) -> Result<Vec<Block>, json::JsonError> {
     let mut blocks = Vec::new();
     let mut left = most_memory(line.len());
     match cursor.peek() {
@@ -214,7 +214,7 @@ pub(crate) fn read(
                     return Ok(());
                 }
                 let memory = blocks.last().map_or(0, Block::memory);
-                left = left.checked_sub(memory).ok_or(json::Bad {
+                left = left.checked_sub(memory).ok_or(json::JsonError {
                     at: c.position(),
                     why: TOO_MANY,
                 })?;
@@ -227,7 +227,7 @@ pub(crate) fn read(
 
 /// A block that stands by itself as JSON.
 pub(crate) fn alone(bytes: &[u8]) -> Option<Block> {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = JsonCursor::new(bytes);
     one(&mut cursor, bytes, &mut UnknownNames::default()).ok()?
 }
 
@@ -241,14 +241,14 @@ fn plain_text(span: Span, line: &[u8]) -> Block {
         names: None,
         is_error: false,
         blank,
-        refusal: blank.then_some(Refusal::EmptyText),
+        refusal: blank.then_some(RefusalReason::EmptyText),
         print: print(span.of(line)),
     }
 }
 
 /// Fields of one block while it is read; `type` may come last.
 #[derive(Default)]
-struct Parts {
+struct BlockFields {
     name: Option<CompactString>,
     id: Option<CompactString>,
     result_of: Option<CompactString>,
@@ -263,13 +263,13 @@ struct Parts {
 }
 
 fn one(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut JsonCursor<'_>,
     line: &[u8],
     unknown: &mut UnknownNames,
-) -> Result<Option<Block>, json::Bad> {
+) -> Result<Option<Block>, json::JsonError> {
     cursor.peek();
     let start = cursor.position();
-    let mut parts = Parts::default();
+    let mut parts = BlockFields::default();
     let mut odd = UnknownNames::default();
     let is_object = cursor.object(|c, key| {
         match key {
@@ -287,7 +287,7 @@ fn one(
             "signature" | "data" => parts.seal = Some(c.skip()?),
             _ => {
                 c.skip()?;
-                if !known::is_block_field(key) {
+                if !known_names::is_block_field(key) {
                     odd.add("", key);
                 }
             }
@@ -299,7 +299,7 @@ fn one(
     }
     let span = Span::new(start, cursor.position());
     let block = parts.block(span, line);
-    if known::block(block.name()).is_none() {
+    if known_names::block(block.name()).is_none() {
         unknown.add("block ", block.name());
     } else if !odd.is_empty() {
         unknown.append(&format!("block {}.", block.name()), odd);
@@ -307,7 +307,7 @@ fn one(
     Ok(Some(block))
 }
 
-impl Parts {
+impl BlockFields {
     fn block(self, span: Span, line: &[u8]) -> Block {
         let kind = self.name.as_deref().map_or(BlockKind::Other, BlockKind::of);
         let body = match kind {
@@ -388,7 +388,7 @@ fn is_blank(raw: &[u8]) -> bool {
 pub(crate) fn result_items(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut items = Vec::new();
     if content.first() == Some(&b'[') {
-        let mut cursor = Cursor::new(content);
+        let mut cursor = JsonCursor::new(content);
         let read = cursor.array(|c| c.skip().map(|item| items.push(item)));
         if read.is_err() {
             items.clear();
@@ -407,7 +407,7 @@ pub(crate) fn is_blank_text(item: &[u8]) -> bool {
 /// What a call is about, from its input.
 pub(crate) fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
     let mut best: Option<(usize, Span)> = None;
-    let mut cursor = Cursor::new(input);
+    let mut cursor = JsonCursor::new(input);
     let scanned = cursor.object(|c, key| {
         let rank = tool::rank(tool, key);
         c.peek();
@@ -438,7 +438,7 @@ fn list_subject(raw: &[u8]) -> String {
         return json::string_head(question.of(raw), SUBJECT);
     }
     let mut items = 0;
-    let counted = Cursor::new(raw).array(|c| {
+    let counted = JsonCursor::new(raw).array(|c| {
         items += 1;
         c.skip().map(drop)
     });
@@ -468,7 +468,7 @@ mod tests {
     fn blocks(content: &str) -> Vec<Block> {
         let mut unknown = UnknownNames::default();
         read(
-            &mut Cursor::new(content.as_bytes()),
+            &mut JsonCursor::new(content.as_bytes()),
             content.as_bytes(),
             &mut unknown,
         )

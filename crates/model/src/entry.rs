@@ -14,22 +14,22 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 
-use crate::block::{self, Block, BlockKind, Body};
-use crate::entry::failure::Failure;
+use crate::block::{self, Block, BlockKind, ContentBlock};
+use crate::entry::failure::ApiFailure;
 use crate::entry::notice::agent_named_in;
-pub use crate::entry::notice::{AgentClue, ClueSource, Notice};
+pub use crate::entry::notice::{AgentClue, ClueSource, TaskNotice};
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
-use crate::input::{Input, InputKinds};
 use crate::json::{self, Span};
 use crate::log::{LONGEST_LINE, Line};
-use crate::secrets::Secrets;
+use crate::secrets::SecretFinder;
 use crate::time::Time;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
+use crate::user_input::{InputKinds, UserInput};
 
-/// What a line is; what it says beside that is its [`Detail`].
+/// What a line is; what it says beside that is its [`LineDetail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// A prompt, a tool result, or something written for the model.
     User,
     /// A piece of a reply.
@@ -74,51 +74,51 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl LineKind {
     /// Whether everything before such a line was summarised.
     pub fn is_boundary(self) -> bool {
-        self == Kind::CompactBoundary
+        self == LineKind::CompactBoundary
     }
 
     /// Whether such a line tells of a compaction, large or small.
     pub fn compacts(self) -> bool {
-        matches!(self, Kind::CompactBoundary | Kind::MicroBoundary)
+        matches!(self, LineKind::CompactBoundary | LineKind::MicroBoundary)
     }
 
     /// Whether every client has lines of this kind in its chain. Whether progress is a link
     /// differs between them.
     pub fn is_link(self) -> bool {
         match self {
-            Kind::User
-            | Kind::Assistant
-            | Kind::CompactBoundary
-            | Kind::MicroBoundary
-            | Kind::TurnDuration
-            | Kind::StopHookSummary
-            | Kind::LocalCommand
-            | Kind::ApiError
-            | Kind::System
-            | Kind::Attachment
-            | Kind::QueuedCommand => true,
-            Kind::Progress
-            | Kind::Queue
-            | Kind::Summary
-            | Kind::Title
-            | Kind::LastPrompt
-            | Kind::PermissionMode
-            | Kind::PrLink
-            | Kind::FileHistory
-            | Kind::Bookkeeping
-            | Kind::Unknown => false,
+            LineKind::User
+            | LineKind::Assistant
+            | LineKind::CompactBoundary
+            | LineKind::MicroBoundary
+            | LineKind::TurnDuration
+            | LineKind::StopHookSummary
+            | LineKind::LocalCommand
+            | LineKind::ApiError
+            | LineKind::System
+            | LineKind::Attachment
+            | LineKind::QueuedCommand => true,
+            LineKind::Progress
+            | LineKind::Queue
+            | LineKind::Summary
+            | LineKind::Title
+            | LineKind::LastPrompt
+            | LineKind::PermissionMode
+            | LineKind::PrLink
+            | LineKind::FileHistory
+            | LineKind::Bookkeeping
+            | LineKind::Unknown => false,
         }
     }
 }
 
 /// What a line of some kinds says beside what it is. Most lines have none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Detail {
+pub enum LineDetail {
     /// What a compaction says, of either kind.
-    Boundary(Box<Boundary>),
+    Boundary(Box<CompactBoundary>),
     /// How long the turn took, in milliseconds.
     Duration(u32),
     /// A prompt that was typed while the model worked.
@@ -131,12 +131,12 @@ pub enum Detail {
     /// What became of the queue of prompts.
     Queue {
         /// How it changed.
-        operation: Queueing,
+        operation: QueueOperation,
         /// What was typed, if the line says.
         text: Option<CompactString>,
     },
     /// A title, usually for another session.
-    Summary(Box<Summary>),
+    Summary(Box<SummaryTitle>),
     /// A title for this session.
     Title {
         /// Who gave it.
@@ -176,7 +176,7 @@ impl TitleSource {
 
 /// What happened to the queue of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queueing {
+pub enum QueueOperation {
     /// One was added at the end.
     Enqueue,
     /// The first became a prompt.
@@ -189,21 +189,21 @@ pub enum Queueing {
     Other,
 }
 
-impl Queueing {
-    fn of(name: &str) -> Queueing {
+impl QueueOperation {
+    fn of(name: &str) -> QueueOperation {
         match name {
-            "enqueue" => Queueing::Enqueue,
-            "dequeue" => Queueing::Dequeue,
-            "remove" => Queueing::Remove,
-            "popAll" => Queueing::PopAll,
-            _ => Queueing::Other,
+            "enqueue" => QueueOperation::Enqueue,
+            "dequeue" => QueueOperation::Dequeue,
+            "remove" => QueueOperation::Remove,
+            "popAll" => QueueOperation::PopAll,
+            _ => QueueOperation::Other,
         }
     }
 }
 
 /// A title for another session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct SummaryTitle {
     /// The title.
     pub text: String,
     /// A line of the session it titles.
@@ -212,7 +212,7 @@ pub struct Summary {
 
 /// What a compaction line says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Boundary {
+pub struct CompactBoundary {
     /// `manual` or `auto`.
     pub trigger: Option<Box<str>>,
     /// Tokens before.
@@ -229,7 +229,7 @@ pub struct Boundary {
 
 /// The parent a line names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Parent {
+pub enum ParentId {
     /// The line has no such field.
     #[default]
     Absent,
@@ -239,12 +239,12 @@ pub enum Parent {
     Is(Id),
 }
 
-impl Parent {
+impl ParentId {
     /// The id, if one is named.
     pub fn id(&self) -> Option<&Id> {
         match self {
-            Parent::Is(id) => Some(id),
-            Parent::Absent | Parent::Null => None,
+            ParentId::Is(id) => Some(id),
+            ParentId::Absent | ParentId::Null => None,
         }
     }
 }
@@ -259,7 +259,7 @@ pub struct MessageHead {
     /// Tokens, if the line says.
     pub usage: Option<Usage>,
     /// What else decides the price.
-    pub terms: Terms,
+    pub terms: PricingTerms,
     /// Why the model stopped; a hint at most.
     pub stop: Option<CompactString>,
     time: Option<Time>,
@@ -271,15 +271,15 @@ pub struct Entry {
     /// The object in its line.
     pub span: Span,
     /// What it is.
-    pub kind: Kind,
+    pub kind: LineKind,
     /// What it says beside that.
-    pub detail: Option<Detail>,
+    pub detail: Option<LineDetail>,
     /// `type`, with its subtype behind a slash.
     pub label: Cow<'static, str>,
     /// The id of the line.
     pub uuid: Option<Id>,
     /// The line it follows.
-    pub parent: Parent,
+    pub parent: ParentId,
     /// The line a compaction follows.
     pub logical_parent: Option<Id>,
     /// The session the line says it belongs to; the file knows better.
@@ -333,7 +333,7 @@ pub struct Entry {
     /// Pieces of content.
     pub blocks: Vec<Block>,
     /// What a user line is.
-    pub input: Input,
+    pub input: UserInput,
     /// Kinds of input on a user line.
     pub input_kinds: InputKinds,
     /// The first 500 characters of visible text of a reply or prompt.
@@ -351,12 +351,12 @@ pub struct Entry {
     /// What the line says about which call started which sub-agent, beside its structured result.
     pub clues: Vec<AgentClue>,
     /// What a failure of the API says.
-    pub failure: Option<Box<Failure>>,
+    pub failure: Option<Box<ApiFailure>>,
     /// What a line tells about tasks in the background.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<TaskNotice>,
     /// A copy of a sub-agent's message inside a progress line.
     pub copy: Option<MessageHead>,
-    /// Types and fields never seen before, at most [`MOST_UNKNOWN`](crate::known::MOST_UNKNOWN).
+    /// Types and fields never seen before, at most [`MOST_UNKNOWN`](crate::known_names::MOST_UNKNOWN).
     pub unknown: Vec<String>,
     /// How many more of them there were.
     pub unknown_others: u32,
@@ -372,7 +372,7 @@ pub(crate) fn is_over(status: &str) -> bool {
 
 /// What a line holds: usually one entry and no fault.
 #[derive(Clone, Debug, Default)]
-pub struct Decoded {
+pub struct DecodedLine {
     /// The objects on the line.
     pub entries: Vec<Entry>,
     /// What was wrong with it.
@@ -382,10 +382,10 @@ pub struct Decoded {
 /// How much visible text of a reply or prompt is kept.
 pub const HEAD: usize = 500;
 
-impl Decoded {
+impl DecodedLine {
     /// A line of which nothing was decoded, because of its size.
-    pub fn too_long(bytes: u64) -> Decoded {
-        Decoded::refused(format!("{} long; not decoded", rounded(bytes)))
+    pub fn too_long(bytes: u64) -> DecodedLine {
+        DecodedLine::refused(format!("{} long; not decoded", rounded(bytes)))
     }
 
     /// Whether something of this kind is wrong with it.
@@ -393,8 +393,8 @@ impl Decoded {
         self.faults.iter().any(|(known, _)| *known == kind)
     }
 
-    fn refused(why: String) -> Decoded {
-        Decoded {
+    fn refused(why: String) -> DecodedLine {
+        DecodedLine {
             entries: Vec::new(),
             faults: vec![(FaultKind::TooLong, why)],
         }
@@ -412,9 +412,9 @@ fn rounded(bytes: u64) -> String {
 }
 
 /// Reads a line whose bytes may have been passed over.
-pub fn decode_line(line: &Line<'_>) -> Decoded {
+pub fn decode_line(line: &Line<'_>) -> DecodedLine {
     match line.is_omitted() {
-        true => Decoded::too_long(line.length()),
+        true => DecodedLine::too_long(line.length()),
         false => decode(line.bytes),
     }
 }
@@ -426,11 +426,11 @@ pub fn ids(line: &[u8]) -> Vec<Option<Id>> {
 }
 
 /// Reads a line. Never fails: what cannot be read becomes a fault.
-pub fn decode(line: &[u8]) -> Decoded {
+pub fn decode(line: &[u8]) -> DecodedLine {
     if line.len() > LONGEST_LINE {
-        return Decoded::too_long(line.len() as u64);
+        return DecodedLine::too_long(line.len() as u64);
     }
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodedLine::default();
     let mut at = 0;
     if line.starts_with(b"\xef\xbb\xbf") {
         at = 3;
@@ -456,7 +456,7 @@ pub fn decode(line: &[u8]) -> Decoded {
             Ok((entry, end, control)) => {
                 if decoded.entries.len() >= most_objects(line.len()) {
                     let why = format!("more than {} objects; not decoded", decoded.entries.len());
-                    return Decoded::refused(why);
+                    return DecodedLine::refused(why);
                 }
                 // Room for one: growing by itself, a list begins with room for four.
                 decoded.entries.reserve_exact(1);
@@ -470,7 +470,7 @@ pub fn decode(line: &[u8]) -> Decoded {
                 }
             }
             Err(bad) if bad.why == block::TOO_MANY => {
-                return Decoded::refused(format!("{}; not decoded", bad.why));
+                return DecodedLine::refused(format!("{}; not decoded", bad.why));
             }
             Err(bad) => {
                 decoded.faults.push((
@@ -493,12 +493,12 @@ fn most_objects(bytes: usize) -> usize {
     10_000.max(bytes / ENTRY)
 }
 
-fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
+fn judge(line: &[u8], is_utf8: bool, decoded: &mut DecodedLine) {
     if decoded.entries.len() > 1 {
         let why = format!("{} objects on one line", decoded.entries.len());
         decoded.faults.push((FaultKind::Glued, why));
     }
-    let speaks = |entry: &Entry| matches!(entry.kind, Kind::User | Kind::Assistant);
+    let speaks = |entry: &Entry| matches!(entry.kind, LineKind::User | LineKind::Assistant);
     if memchr::memmem::find(line, b"\\ud").is_some()
         && decoded.entries.iter().any(speaks)
         && json::has_lone_surrogate(line)
@@ -533,7 +533,7 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
 }
 
 /// The text blocks, one below the other.
-pub(crate) fn text_of<'a, B: Body>(blocks: &[B], line: &'a [u8]) -> Cow<'a, str> {
+pub(crate) fn text_of<'a, B: ContentBlock>(blocks: &[B], line: &'a [u8]) -> Cow<'a, str> {
     let mut texts = blocks
         .iter()
         .filter(|block| block.kind() == BlockKind::Text)
@@ -557,7 +557,7 @@ pub(crate) fn text_of<'a, B: Body>(blocks: &[B], line: &'a [u8]) -> Cow<'a, str>
 }
 
 /// What stands for a prompt without words.
-pub(crate) fn media_note<B: Body>(blocks: &[B]) -> String {
+pub(crate) fn media_note<B: ContentBlock>(blocks: &[B]) -> String {
     let count = |kind| blocks.iter().filter(|block| block.kind() == kind).count();
     match (count(BlockKind::Image), count(BlockKind::Document)) {
         (0, 0) => String::new(),
@@ -609,7 +609,7 @@ fn before_secret(text: &str, end: usize) -> usize {
     while !text.is_char_boundary(until) {
         until -= 1;
     }
-    let secrets = Secrets::standard().find(&text[start..until]);
+    let secrets = SecretFinder::standard().find(&text[start..until]);
     let ranges = secrets
         .into_iter()
         .map(|secret| start + secret.range.start..start + secret.range.end);
@@ -655,7 +655,7 @@ mod tests {
         );
         assert_eq!(
             (entry.kind, entry.head.as_deref()),
-            (Kind::Assistant, Some("hi"))
+            (LineKind::Assistant, Some("hi"))
         );
         assert_eq!(entry.at, Time::parse("2025-01-15T10:00:05Z"));
     }
@@ -667,12 +667,12 @@ mod tests {
         );
         assert_eq!(
             (entry.input, entry.head.as_deref()),
-            (Input::Prompt, Some("hello"))
+            (UserInput::Prompt, Some("hello"))
         );
         let result = only(
             r#"{"type":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}"#,
         );
-        assert_eq!(result.input, Input::Results);
+        assert_eq!(result.input, UserInput::Results);
     }
 
     #[test]
@@ -729,7 +729,7 @@ mod tests {
         assert_eq!(decoded.entries.len(), 2);
         assert_eq!(decoded.faults[0].0, FaultKind::Glued);
         assert!(
-            matches!(&decoded.entries[1].detail, Some(Detail::Summary(summary)) if summary.text == "S")
+            matches!(&decoded.entries[1].detail, Some(LineDetail::Summary(summary)) if summary.text == "S")
         );
     }
 
@@ -793,7 +793,7 @@ mod tests {
         let why = "68.2 MB long; not decoded".to_owned();
         assert_eq!(decoded.faults, [(FaultKind::TooLong, why)]);
         assert_eq!(
-            Decoded::too_long(1 << 30).faults[0].1,
+            DecodedLine::too_long(1 << 30).faults[0].1,
             "1.1 GB long; not decoded"
         );
     }
@@ -831,7 +831,7 @@ mod tests {
         assert_eq!(
             (entry.kind, entry.unknown),
             (
-                Kind::Unknown,
+                LineKind::Unknown,
                 vec!["field beam".to_owned(), "type hologram".to_owned()]
             )
         );

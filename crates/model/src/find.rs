@@ -18,17 +18,17 @@ use regex::bytes::Regex;
 
 use crate::entry::Entry;
 use crate::json;
-use crate::secrets::Secrets;
-use crate::text::{self, ESCAPE, Text, Where};
+use crate::secrets::SecretFinder;
+use crate::text::{self, ESCAPE, LineText, TextKind};
 
-pub use query::{Bad, Case, Query};
-pub use snippet::{Snippet, masked_snippet, snippet};
+pub use query::{CaseMode, QueryError, TextQuery};
+pub use snippet::{MatchSnippet, masked_snippet, snippet};
 
 /// Which texts are looked at.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct SearchScope {
     /// Only in these places; empty for all.
-    pub places: Vec<Where>,
+    pub places: Vec<TextKind>,
     /// Only paths of files that calls touched.
     pub paths: bool,
     /// How many lines of text to show around a match.
@@ -36,52 +36,52 @@ pub struct Scope {
     /// Show secrets as they are. Matching never minds them.
     pub reveal: bool,
     /// What is secret, if it is more than the rules everybody uses.
-    pub secrets: Option<Secrets>,
+    pub secrets: Option<SecretFinder>,
 }
 
-impl Scope {
+impl SearchScope {
     /// Whether a text is to be looked at.
-    pub fn takes(&self, text: &Text<'_>) -> bool {
+    pub fn takes(&self, text: &LineText<'_>) -> bool {
         let here = self.places.is_empty() || self.places.contains(&text.place);
         here && (!self.paths || text.is_path())
     }
 
     /// What is shown of a match.
-    fn shown(&self, text: &str, range: Range<usize>) -> Snippet {
+    fn shown(&self, text: &str, range: Range<usize>) -> MatchSnippet {
         if self.reveal {
             snippet(text, range, self.around)
         } else {
-            let secrets = self.secrets.as_ref().unwrap_or(Secrets::standard());
+            let secrets = self.secrets.as_ref().unwrap_or(SecretFinder::standard());
             masked_snippet(secrets, text, range, self.around)
         }
     }
 
     /// Whether outputs of tools that stand in files of their own are to be looked at.
     pub fn takes_output(&self) -> bool {
-        !self.paths && (self.places.is_empty() || self.places.contains(&Where::Result))
+        !self.paths && (self.places.is_empty() || self.places.contains(&TextKind::Result))
     }
 
     /// Whether what stands in no known place counts.
     pub fn takes_other(&self) -> bool {
-        !self.paths && (self.places.is_empty() || self.places.contains(&Where::Other))
+        !self.paths && (self.places.is_empty() || self.places.contains(&TextKind::Other))
     }
 }
 
 /// What was found in one place of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
+pub struct TextMatch {
     /// The place.
-    pub place: Where,
+    pub place: TextKind,
     /// How often.
     pub count: u32,
     /// The first of them, with what stands around it.
-    pub snippet: Snippet,
+    pub snippet: MatchSnippet,
 }
 
 /// Looks through lines, with buffers that are used again: one for each thread.
 #[derive(Debug)]
-pub struct Finder {
-    query: Arc<Query>,
+pub struct TextFinder {
+    query: Arc<TextQuery>,
     text: Vec<u8>,
 }
 
@@ -89,17 +89,21 @@ pub struct Finder {
 /// still near the processor the second time.
 const BLOCK: usize = 64 << 10;
 
-impl Finder {
+impl TextFinder {
     /// A finder of its own for each thread.
-    pub fn new(query: &Query) -> Finder {
-        Finder {
+    pub fn new(query: &TextQuery) -> TextFinder {
+        TextFinder {
             query: Arc::new(query.clone()),
             text: Vec::new(),
         }
     }
 
     /// Calls `each` with the lines of `piece` that may hold a match, and where they begin.
-    pub fn candidates(&mut self, piece: &[u8], mut each: impl FnMut(&mut Finder, usize, &[u8])) {
+    pub fn candidates(
+        &mut self,
+        piece: &[u8],
+        mut each: impl FnMut(&mut TextFinder, usize, &[u8]),
+    ) {
         let query = Arc::clone(&self.query);
         let step = if query.written.is_some() { BLOCK } else { 0 };
         let mut start = 0;
@@ -121,12 +125,13 @@ impl Finder {
         &mut self,
         written: &Regex,
         block: &[u8],
-        mut each: impl FnMut(&mut Finder, usize, &[u8]),
+        mut each: impl FnMut(&mut TextFinder, usize, &[u8]),
     ) {
         let unicode = memmem::Finder::new(b"\\u");
-        let mut literal = Next::new(|at| written.find_at(block, at).map(|found| found.start()));
-        let mut escaped = Next::new(|at| unicode.find(&block[at..]).map(|found| at + found));
-        let mut colour = Next::new(|at| memchr(ESCAPE, &block[at..]).map(|found| at + found));
+        let mut literal =
+            NextMatch::new(|at| written.find_at(block, at).map(|found| found.start()));
+        let mut escaped = NextMatch::new(|at| unicode.find(&block[at..]).map(|found| at + found));
+        let mut colour = NextMatch::new(|at| memchr(ESCAPE, &block[at..]).map(|found| at + found));
         let mut at = 0;
         while at < block.len() {
             let sure = literal.from(at);
@@ -183,9 +188,14 @@ impl Finder {
 
     /// What matches on a line, place by place in the order of the line, with the entry it
     /// belongs to.
-    pub fn matches(&self, line: &[u8], scope: &Scope, each: &mut dyn FnMut(Option<&Entry>, Match)) {
+    pub fn matches(
+        &self,
+        line: &[u8],
+        scope: &SearchScope,
+        each: &mut dyn FnMut(Option<&Entry>, TextMatch),
+    ) {
         // Several objects may stand on a line; an entry is known by where it begins.
-        let mut found: Vec<(Option<usize>, Match)> = Vec::new();
+        let mut found: Vec<(Option<usize>, TextMatch)> = Vec::new();
         let entries = text::objects(line, &mut |entry, text| {
             if !scope.takes(&text) || !self.is_possible(text.raw) {
                 return;
@@ -195,7 +205,7 @@ impl Finder {
                 return;
             };
             let same =
-                |one: &&mut (Option<usize>, Match)| one.0 == owner && one.1.place == text.place;
+                |one: &&mut (Option<usize>, TextMatch)| one.0 == owner && one.1.place == text.place;
             match found.iter_mut().find(same) {
                 Some((_, known)) => known.count += self.query.matches(&seen).count() as u32,
                 None => found.extend(self.first(&seen, text.place, scope).map(|one| (owner, one))),
@@ -207,10 +217,10 @@ impl Finder {
         }
     }
 
-    fn first(&self, text: &str, place: Where, scope: &Scope) -> Option<Match> {
+    fn first(&self, text: &str, place: TextKind, scope: &SearchScope) -> Option<TextMatch> {
         let mut ranges = self.query.matches(text);
         let first = ranges.next()?;
-        Some(Match {
+        Some(TextMatch {
             place,
             count: 1 + ranges.count() as u32,
             snippet: scope.shown(text, first),
@@ -234,8 +244,8 @@ impl Finder {
         &self,
         text: &str,
         from: usize,
-        scope: &Scope,
-        each: &mut dyn FnMut(usize, Match),
+        scope: &SearchScope,
+        each: &mut dyn FnMut(usize, TextMatch),
     ) {
         let (before, after) = (&text[..from], &text[from..]);
         // No sequence goes on behind the end of a line, so the halves can be taken alone.
@@ -253,19 +263,19 @@ impl Finder {
         &self,
         text: &str,
         from: usize,
-        scope: &Scope,
-        each: &mut dyn FnMut(usize, Match),
+        scope: &SearchScope,
+        each: &mut dyn FnMut(usize, TextMatch),
     ) -> bool {
         let (mut line, mut at) = (0, 0);
-        let mut last: Option<(usize, Match)> = None;
+        let mut last: Option<(usize, TextMatch)> = None;
         for range in self.query.matches(text).filter(|range| range.end > from) {
             line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..range.start]).count();
             at = range.start;
             match &mut last {
                 Some((same, one)) if *same == line => one.count += 1,
                 _ => {
-                    let one = Match {
-                        place: Where::Result,
+                    let one = TextMatch {
+                        place: TextKind::Result,
                         count: 1,
                         snippet: scope.shown(text, range),
                     };
@@ -280,14 +290,14 @@ impl Finder {
 }
 
 /// Where something comes next, asked for only when the last answer has been passed.
-struct Next<F> {
+struct NextMatch<F> {
     find: F,
     at: Option<usize>,
 }
 
-impl<F: Fn(usize) -> Option<usize>> Next<F> {
-    fn new(find: F) -> Next<F> {
-        Next { find, at: None }
+impl<F: Fn(usize) -> Option<usize>> NextMatch<F> {
+    fn new(find: F) -> NextMatch<F> {
+        NextMatch { find, at: None }
     }
 
     fn from(&mut self, at: usize) -> usize {

@@ -9,24 +9,24 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
+use crate::bitset::{BitSet, NumberMap};
 use crate::block::BlockKind;
-use crate::entry::Kind;
-use crate::marks::{Marks, Slots};
-use crate::session::{Index, Link, Record, Session};
+use crate::entry::LineKind;
+use crate::session::{EntryRecord, Index, ParentLink, Session};
 
 /// Links between lines. `order` lists the lines of the chain as they stand in the file.
 #[derive(Clone, Debug)]
-pub struct Links {
+pub struct ParentLinks {
     /// The lines of the chain, in file order.
     pub order: Arc<Vec<Index>>,
-    parent: Slots,
+    parent: NumberMap,
     /// Lines whose named parent is nowhere.
     pub missing: Vec<Index>,
     /// Lines at which a circle was cut.
     pub cycles: Vec<Index>,
 }
 
-impl Links {
+impl ParentLinks {
     /// The parent of a record; `None` for roots and lines outside the chain.
     pub fn above(&self, record: Index) -> Option<Index> {
         self.parent.get(record)
@@ -53,29 +53,29 @@ impl Links {
 /// The links as we read them: every line with an id is a link, a missing parent is healed by
 /// the line before it in the file, a circle is cut. Conversation lines without an id follow the
 /// line before them.
-pub fn links(session: &Session) -> Links {
+pub fn links(session: &Session) -> ParentLinks {
     let mut links = linked(session);
     cut_cycles(&mut links);
     links
 }
 
 /// A prompt or reply without an id, as some tools write them.
-pub fn is_nameless(record: &Record) -> bool {
+pub fn is_nameless(record: &EntryRecord) -> bool {
     record.uuid.is_none() && record.is_conversation()
 }
 
-fn linked(session: &Session) -> Links {
+fn linked(session: &Session) -> ParentLinks {
     let records = &session.records;
-    let takes = |record: &Record| record.in_chain() || is_nameless(record);
+    let takes = |record: &EntryRecord| record.in_chain() || is_nameless(record);
     let mut order = Vec::with_capacity(records.len());
     order.extend(
         (0..)
             .zip(records)
             .filter_map(|(at, record)| takes(record).then_some(at)),
     );
-    let mut links = Links {
+    let mut links = ParentLinks {
         order: Arc::new(order),
-        parent: Slots::default(),
+        parent: NumberMap::default(),
         missing: Vec::new(),
         cycles: Vec::new(),
     };
@@ -90,7 +90,7 @@ fn linked(session: &Session) -> Links {
                 links.missing.push(at);
                 last
             }
-            None if is_nameless(record) && record.parent() == Link::Absent => last,
+            None if is_nameless(record) && record.parent() == ParentLink::Absent => last,
             None => None,
         };
         links.parent.put(at, parent);
@@ -101,14 +101,14 @@ fn linked(session: &Session) -> Links {
 
 /// Cuts every circle at the line whose parent comes later in the file; that line follows the
 /// one before it instead, or nothing if that would close a circle again.
-pub fn cut_cycles(links: &mut Links) {
+pub fn cut_cycles(links: &mut ParentLinks) {
     // Most files have no circle, and need no places.
-    let place: OnceCell<Slots> = OnceCell::new();
-    let place = |links: &Links, at: Index| {
+    let place: OnceCell<NumberMap> = OnceCell::new();
+    let place = |links: &ParentLinks, at: Index| {
         let places = || links.order.iter().copied().zip(0..).collect();
         place.get_or_init(places).get(at).unwrap_or(0)
     };
-    let mut settled = Marks::default();
+    let mut settled = BitSet::default();
     let mut cut_once = HashSet::new();
     for nth in 0..links.order.len() {
         let start = links.order[nth];
@@ -136,7 +136,7 @@ pub fn cut_cycles(links: &mut Links) {
 
 /// Whether walking up from a line soon comes to one that is known to lead to a root. If not,
 /// it may lead back to `cut`, and a new circle is worse than a new root.
-fn leads_away(links: &Links, from: Index, cut: Index, settled: &Marks) -> bool {
+fn leads_away(links: &ParentLinks, from: Index, cut: Index, settled: &BitSet) -> bool {
     let mut next = Some(from);
     for _ in 0..STEPS {
         match next {
@@ -153,8 +153,8 @@ fn leads_away(links: &Links, from: Index, cut: Index, settled: &Marks) -> bool {
 const STEPS: usize = 64;
 
 /// Whether walking up from any line would never end.
-pub fn has_cycle(links: &Links) -> bool {
-    let mut settled = Marks::default();
+pub fn has_cycle(links: &ParentLinks) -> bool {
+    let mut settled = BitSet::default();
     links
         .order
         .iter()
@@ -162,7 +162,7 @@ pub fn has_cycle(links: &Links) -> bool {
 }
 
 /// The circle that walking up from `start` runs into; marks what leads to a root.
-fn circle_from(links: &Links, start: Index, settled: &mut Marks) -> Option<Vec<Index>> {
+fn circle_from(links: &ParentLinks, start: Index, settled: &mut BitSet) -> Option<Vec<Index>> {
     // Nearly always the line above stands before it in the file and was looked at.
     let above = links.above(start);
     if above.is_none_or(|above| settled.contains(above)) {
@@ -188,10 +188,10 @@ fn circle_from(links: &Links, start: Index, settled: &mut Marks) -> Option<Vec<I
 ///
 /// 2.1.200 and later: the last line of the chain, unless the last `last-prompt` names another
 /// branch. That rule holds for older files too as long as they are read in file order.
-pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
+pub fn live_leaf(session: &Session, links: &ParentLinks) -> Option<Index> {
     let own = |at: &&Index| {
         let record = &session.records[**at as usize];
-        record.thread == 0 && !matches!(record.kind, Kind::Progress | Kind::Unknown)
+        record.thread == 0 && !matches!(record.kind, LineKind::Progress | LineKind::Unknown)
     };
     let last = last_that_speaks(session, links, own)?;
     let Some((leaf, explicit)) = &session.last_prompt else {
@@ -214,7 +214,7 @@ pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
 }
 
 /// Whether a line, or one that belongs to the same calls, leads to another.
-pub(crate) fn goes_on(session: &Session, links: &Links, line: Index, to: Index) -> bool {
+pub(crate) fn goes_on(session: &Session, links: &ParentLinks, line: Index, to: Index) -> bool {
     leads_to(session, links, line, to) || {
         let family = family(session, line);
         links.ancestors(to).any(|above| family.contains(above))
@@ -223,7 +223,7 @@ pub(crate) fn goes_on(session: &Session, links: &Links, line: Index, to: Index) 
 
 /// The lines of the message that a result answers, and all results of its calls:
 /// who follows one of them follows all.
-fn family(session: &Session, line: Index) -> Marks {
+fn family(session: &Session, line: Index) -> BitSet {
     let record = &session.records[line as usize];
     let answers = || {
         let blocks = session.blocks_of(record).iter();
@@ -232,10 +232,10 @@ fn family(session: &Session, line: Index) -> Marks {
         session.records[session.calls[call as usize].record as usize].message()
     };
     let Some(message) = answers() else {
-        return Marks::default();
+        return BitSet::default();
     };
     let lines = &session.messages[message as usize].records;
-    let mut family: Marks = lines.iter().copied().collect();
+    let mut family: BitSet = lines.iter().copied().collect();
     let calls = session.calls.iter();
     let own = calls.filter(|call| session.records[call.record as usize].message() == Some(message));
     family.extend(own.filter_map(|call| Some(call.result.as_ref()?.record)));
@@ -246,10 +246,10 @@ fn family(session: &Session, line: Index) -> Marks {
 /// last one if all are like that.
 fn last_that_speaks(
     session: &Session,
-    links: &Links,
+    links: &ParentLinks,
     own: impl Fn(&&Index) -> bool,
 ) -> Option<Index> {
-    let mut silent = Marks::default();
+    let mut silent = BitSet::default();
     let mut candidates = links.order.iter().rev().filter(own).copied().peekable();
     let last = *candidates.peek()?;
     let speaks = candidates.find(|&from| {
@@ -265,8 +265,9 @@ fn last_that_speaks(
     Some(speaks.unwrap_or(last))
 }
 
-/// Whether a line follows another, also through compactions.
-pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index) -> bool {
+/// Whether a line follows another. A compaction ends the walk: what stands before it is reached by
+/// going back only.
+pub(crate) fn leads_to(session: &Session, links: &ParentLinks, line: Index, to: Index) -> bool {
     let mut next = Some(to);
     let mut left = links.order.len() + 1;
     while let Some(at) = next.filter(|_| left > 0) {
@@ -274,20 +275,22 @@ pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index)
             return true;
         }
         left -= 1;
-        next = links.above(at).or_else(|| before(session, links, at));
+        next = links
+            .above(at)
+            .filter(|_| !session.records[at as usize].kind.is_boundary());
     }
     false
 }
 
 /// Marks every record on the live branch: the leaf's ancestors (through compactions), the
 /// siblings of parallel calls and their results, and lines that only hang beside them.
-pub fn live(session: &Session, links: &Links) -> Marks {
+pub fn live(session: &Session, links: &ParentLinks) -> BitSet {
     branch(session, links, live_leaf(session, links))
 }
 
 /// The same for any branch, given its last line.
-pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Marks {
-    let mut live = Marks::default();
+pub fn branch(session: &Session, links: &ParentLinks, leaf: Option<Index>) -> BitSet {
+    let mut live = BitSet::default();
     let mut next = leaf;
     while let Some(at) = next {
         if !live.insert(at) {
@@ -310,7 +313,7 @@ pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Marks {
 }
 
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
-pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
+pub(crate) fn before(session: &Session, links: &ParentLinks, at: Index) -> Option<Index> {
     let named = session.find(session.logical_parent(at)?);
     named
         .or_else(|| line_before(session, links, at, |_| true))
@@ -320,7 +323,7 @@ pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Inde
 /// The nearest line of the same thread before a line of the file, of those that stay.
 pub(crate) fn line_before(
     session: &Session,
-    links: &Links,
+    links: &ParentLinks,
     at: Index,
     stays: impl Fn(Index) -> bool,
 ) -> Option<Index> {
@@ -331,7 +334,7 @@ pub(crate) fn line_before(
 }
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.
-fn hang_beside(session: &Session, links: &Links, live: &mut Marks) {
+fn hang_beside(session: &Session, links: &ParentLinks, live: &mut BitSet) {
     for &at in links.order.iter() {
         let record = &session.records[at as usize];
         let beside = !record.is_conversation() && !record.kind.compacts();

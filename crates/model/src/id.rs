@@ -1,30 +1,30 @@
 //! Names of lines: almost always a uuid, sometimes not, never to be relied on.
 
-mod ninth;
+mod uuid_byte;
 
 use std::cmp::Ordering;
 use std::fmt;
 
-use ninth::Ninth;
+use uuid_byte::UuidNinthByte;
 
 /// The id of a line or session.
 ///
 /// A lower-case uuid, which nearly all of them are, takes sixteen bytes and no heap; any other
 /// text is kept as it is, so that ids of other programs and of hand-made files work alike.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Id(Repr);
+pub struct Id(IdRepr);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Repr {
-    Uuid(Uuid),
+enum IdRepr {
+    Uuid(PackedUuid),
     // Twice boxed, so that the rare kind makes the common one no larger.
     Text(Box<Box<str>>),
 }
 
 /// A uuid of the form that everybody writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Uuid {
-    ninth: Ninth,
+struct PackedUuid {
+    ninth: UuidNinthByte,
     start: [u8; NINTH],
     end: [u8; 7],
 }
@@ -32,13 +32,13 @@ struct Uuid {
 /// The place of the byte that tells the form of a uuid.
 const NINTH: usize = 8;
 
-impl Uuid {
-    fn new(bytes: [u8; 16]) -> Option<Uuid> {
+impl PackedUuid {
+    fn new(bytes: [u8; 16]) -> Option<PackedUuid> {
         let (mut start, mut end) = ([0; NINTH], [0; 7]);
         start.copy_from_slice(&bytes[..NINTH]);
         end.copy_from_slice(&bytes[NINTH + 1..]);
-        let ninth = Ninth::new(bytes[NINTH])?;
-        Some(Uuid { ninth, start, end })
+        let ninth = UuidNinthByte::new(bytes[NINTH])?;
+        Some(PackedUuid { ninth, start, end })
     }
 
     fn bytes(self) -> [u8; 16] {
@@ -53,10 +53,10 @@ impl Uuid {
 impl Ord for Id {
     fn cmp(&self, other: &Id) -> Ordering {
         match (&self.0, &other.0) {
-            (Repr::Uuid(one), Repr::Uuid(other)) => one.bytes().cmp(&other.bytes()),
-            (Repr::Text(one), Repr::Text(other)) => one.cmp(other),
-            (Repr::Uuid(_), Repr::Text(_)) => Ordering::Less,
-            (Repr::Text(_), Repr::Uuid(_)) => Ordering::Greater,
+            (IdRepr::Uuid(one), IdRepr::Uuid(other)) => one.bytes().cmp(&other.bytes()),
+            (IdRepr::Text(one), IdRepr::Text(other)) => one.cmp(other),
+            (IdRepr::Uuid(_), IdRepr::Text(_)) => Ordering::Less,
+            (IdRepr::Text(_), IdRepr::Uuid(_)) => Ordering::Greater,
         }
     }
 }
@@ -75,13 +75,13 @@ const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 
 impl Id {
     /// The id with this text.
     pub fn new(text: &str) -> Id {
-        let uuid = packed(text).and_then(Uuid::new);
-        Id(uuid.map_or_else(|| Repr::Text(Box::new(text.into())), Repr::Uuid))
+        let uuid = packed(text).and_then(PackedUuid::new);
+        Id(uuid.map_or_else(|| IdRepr::Text(Box::new(text.into())), IdRepr::Uuid))
     }
 
     /// Whether it is a uuid of zeros, which 2.1.325 writes for "before the first line".
     pub fn is_zero(&self) -> bool {
-        matches!(&self.0, Repr::Text(text) if &***text == ZERO)
+        matches!(&self.0, IdRepr::Text(text) if &***text == ZERO)
     }
 }
 
@@ -96,8 +96,8 @@ impl From<&str> for Id {
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Text(text) => f.write_str(text),
-            Repr::Uuid(uuid) => {
+            IdRepr::Text(text) => f.write_str(text),
+            IdRepr::Uuid(uuid) => {
                 let bytes = uuid.bytes();
                 let mut text = [b'-'; 36];
                 let places = (0..36).filter(|at| !DASHES.contains(at));

@@ -4,17 +4,17 @@
 //! numbers and forgets the order of keys. Here a value is the place where it stands
 //! ([`Span`]); it is decoded when somebody looks, and edited by replacing those bytes
 //! ([`splice`]). The scanner accepts what `JSON.parse` accepts, and two things more that are
-//! reported rather than refused: raw control characters inside strings ([`Cursor::control`])
+//! reported rather than refused: raw control characters inside strings ([`JsonCursor::control`])
 //! and bytes that are not UTF-8. Nesting is counted, not recursed into, so depth is free.
 
 use std::borrow::Cow;
 
 use compact_str::CompactString;
 
-mod special;
+mod string_scan;
 
-pub(crate) use special::Marks;
-use special::{Stop, plain};
+pub(crate) use string_scan::QuoteMarks;
+use string_scan::{StringStop, plain};
 
 /// The longest text that is kept as a name, in bytes. No id, version or path is longer, and a
 /// session keeps every one of them.
@@ -75,17 +75,17 @@ impl ShortSpan {
 
 /// Why and where bytes are not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct JsonError {
     /// Offset of the byte that does not fit.
     pub at: usize,
     /// What was wrong with it.
     pub why: &'static str,
 }
 
-type Scan<T> = Result<T, Bad>;
+type ScanResult<T> = Result<T, JsonError>;
 
 /// Walks over JSON text, value by value.
-pub struct Cursor<'a> {
+pub struct JsonCursor<'a> {
     bytes: &'a [u8],
     /// The same as text, where it is known to be UTF-8: strings need not be checked again.
     text: Option<&'a str>,
@@ -96,15 +96,15 @@ pub struct Cursor<'a> {
     trusting: bool,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> JsonCursor<'a> {
     /// Starts at the first byte.
-    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor::from(bytes, 0)
+    pub fn new(bytes: &'a [u8]) -> JsonCursor<'a> {
+        JsonCursor::from(bytes, 0)
     }
 
     /// Starts at byte `at`.
-    pub fn from(bytes: &'a [u8], at: usize) -> Cursor<'a> {
-        Cursor {
+    pub fn from(bytes: &'a [u8], at: usize) -> JsonCursor<'a> {
+        JsonCursor {
             bytes,
             text: None,
             at,
@@ -114,8 +114,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Starts at byte `at` of a line that is UTF-8 as a whole if `text` is given.
-    pub fn within(bytes: &'a [u8], text: Option<&'a str>, at: usize) -> Cursor<'a> {
-        Cursor {
+    pub fn within(bytes: &'a [u8], text: Option<&'a str>, at: usize) -> JsonCursor<'a> {
+        JsonCursor {
             bytes,
             text,
             at,
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The same for text that was passed over before: strings are searched for their end only.
-    pub(crate) fn trusting(mut self) -> Cursor<'a> {
+    pub(crate) fn trusting(mut self) -> JsonCursor<'a> {
         self.trusting = true;
         self
     }
@@ -152,8 +152,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Another one at the same place, to look ahead with.
-    pub(crate) fn ahead(&self) -> Cursor<'a> {
-        Cursor { ..*self }
+    pub(crate) fn ahead(&self) -> JsonCursor<'a> {
+        JsonCursor { ..*self }
     }
 
     /// The next byte that is not white space, without taking it.
@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over one value of any kind and says where it stood.
-    pub fn skip(&mut self) -> Scan<Span> {
+    pub fn skip(&mut self) -> ScanResult<Span> {
         let first = self.peek();
         let start = self.at;
         match first {
@@ -182,7 +182,10 @@ impl<'a> Cursor<'a> {
     /// Takes an object, calling `field` for each key; `field` must take the value.
     ///
     /// Any other value is passed over, and the answer is `false`.
-    pub fn object(&mut self, mut field: impl FnMut(&mut Self, &str) -> Scan<()>) -> Scan<bool> {
+    pub fn object(
+        &mut self,
+        mut field: impl FnMut(&mut Self, &str) -> ScanResult<()>,
+    ) -> ScanResult<bool> {
         if self.peek() != Some(b'{') {
             self.skip()?;
             return Ok(false);
@@ -212,7 +215,7 @@ impl<'a> Cursor<'a> {
     /// Takes an array, calling `item` before each element; `item` must take it.
     ///
     /// Any other value is passed over, and the answer is `false`.
-    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Scan<()>) -> Scan<bool> {
+    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> ScanResult<()>) -> ScanResult<bool> {
         if self.peek() != Some(b'[') {
             self.skip()?;
             return Ok(false);
@@ -235,7 +238,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a value; its text if it is a string.
-    pub fn text(&mut self) -> Scan<Option<Cow<'a, str>>> {
+    pub fn text(&mut self) -> ScanResult<Option<Cow<'a, str>>> {
         if self.peek() == Some(b'"') {
             return self.quoted().map(Some);
         }
@@ -245,13 +248,13 @@ impl<'a> Cursor<'a> {
 
     /// The text of a string that names something: an id, a kind, a folder. What is longer than
     /// [`LONGEST_NAME`] names nothing.
-    pub(crate) fn name(&mut self) -> Scan<Option<CompactString>> {
+    pub(crate) fn name(&mut self) -> ScanResult<Option<CompactString>> {
         let text = self.text()?.filter(|text| text.len() <= LONGEST_NAME);
         Ok(text.map(CompactString::from))
     }
 
     /// Takes the string that begins here. Most are short and need no decoding.
-    fn quoted(&mut self) -> Scan<Cow<'a, str>> {
+    fn quoted(&mut self) -> ScanResult<Cow<'a, str>> {
         let start = self.at + 1;
         let end = start + plain(self.bytes.get(start..).unwrap_or_default());
         if self.bytes.get(end) == Some(&b'"') {
@@ -269,22 +272,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a value; whether it is `true`.
-    pub fn truth(&mut self) -> Scan<bool> {
+    pub fn truth(&mut self) -> ScanResult<bool> {
         let span = self.skip()?;
         Ok(span.of(self.bytes) == b"true")
     }
 
     /// Takes a value; its number if it is a whole, non-negative one that fits.
-    pub fn count(&mut self) -> Scan<Option<u64>> {
+    pub fn count(&mut self) -> ScanResult<Option<u64>> {
         let span = self.skip()?;
         Ok(count(span.of(self.bytes)))
     }
 
-    fn bad(&self, why: &'static str) -> Bad {
-        Bad { at: self.at, why }
+    fn bad(&self, why: &'static str) -> JsonError {
+        JsonError { at: self.at, why }
     }
 
-    fn expect(&mut self, byte: u8, why: &'static str) -> Scan<()> {
+    fn expect(&mut self, byte: u8, why: &'static str) -> ScanResult<()> {
         if self.peek() != Some(byte) {
             return Err(self.bad(why));
         }
@@ -293,8 +296,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over an array or object without recursion: the open brackets are a list.
-    fn skip_nested(&mut self) -> Scan<()> {
-        let mut open = Open::default();
+    fn skip_nested(&mut self) -> ScanResult<()> {
+        let mut open = BracketStack::default();
         loop {
             // Here a value is due (or the end of an empty container).
             match self.peek() {
@@ -347,7 +350,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn key(&mut self) -> Scan<()> {
+    fn key(&mut self) -> ScanResult<()> {
         if self.peek() != Some(b'"') {
             return Err(self.bad("expected a key"));
         }
@@ -355,7 +358,7 @@ impl<'a> Cursor<'a> {
         self.expect(b':', "expected a colon")
     }
 
-    fn skip_scalar(&mut self) -> Scan<()> {
+    fn skip_scalar(&mut self) -> ScanResult<()> {
         match self.bytes.get(self.at) {
             Some(b'"') => self.skip_string(),
             Some(b't') => self.skip_word(b"true"),
@@ -366,7 +369,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn skip_word(&mut self, word: &[u8]) -> Scan<()> {
+    fn skip_word(&mut self, word: &[u8]) -> ScanResult<()> {
         if !self
             .bytes
             .get(self.at..)
@@ -378,7 +381,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    fn skip_number(&mut self) -> Scan<()> {
+    fn skip_number(&mut self) -> ScanResult<()> {
         self.at += usize::from(self.bytes.get(self.at) == Some(&b'-'));
         let first = self.bytes.get(self.at).copied();
         let digits = self.digits();
@@ -409,26 +412,26 @@ impl<'a> Cursor<'a> {
         self.at - start
     }
 
-    fn skip_string(&mut self) -> Scan<()> {
+    fn skip_string(&mut self) -> ScanResult<()> {
         let mut at = self.at + 1;
         loop {
             let stop = match self.trusting {
-                true => special::pass::<true>(self.bytes, at, &mut self.control),
-                false => special::pass::<false>(self.bytes, at, &mut self.control),
+                true => string_scan::pass::<true>(self.bytes, at, &mut self.control),
+                false => string_scan::pass::<false>(self.bytes, at, &mut self.control),
             };
             at = match stop {
-                Stop::Quote(end) => {
+                StringStop::Quote(end) => {
                     self.at = end + 1;
                     return Ok(());
                 }
-                Stop::Escape(escape) => self.skip_escape(escape)?,
-                Stop::Rest(rest) => return self.skip_rest(rest),
+                StringStop::Escape(escape) => self.skip_escape(escape)?,
+                StringStop::Rest(rest) => return self.skip_rest(rest),
             }
         }
     }
 
     /// Passes over a string whose last bytes begin here.
-    fn skip_rest(&mut self, mut at: usize) -> Scan<()> {
+    fn skip_rest(&mut self, mut at: usize) -> ScanResult<()> {
         loop {
             at += plain(self.bytes.get(at..).unwrap_or_default());
             match self.bytes.get(at) {
@@ -446,17 +449,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn skip_escape(&self, at: usize) -> Scan<usize> {
+    fn skip_escape(&self, at: usize) -> ScanResult<usize> {
         let rest = self.bytes.get(at..).unwrap_or_default();
         if let Some(len) = escape_len(rest) {
             return Ok(at + len);
         }
         match rest.get(1) {
-            None => Err(Bad {
+            None => Err(JsonError {
                 at,
                 why: "unexpected end inside a string",
             }),
-            Some(_) => Err(Bad {
+            Some(_) => Err(JsonError {
                 at,
                 why: "invalid escape",
             }),
@@ -467,13 +470,13 @@ impl<'a> Cursor<'a> {
 /// Open brackets: whether each is that of an object. The innermost ones are bits of a number,
 /// so that passing over ordinary values takes no memory.
 #[derive(Default)]
-struct Open {
+struct BracketStack {
     outer: Vec<u64>,
     inner: u64,
     depth: u32,
 }
 
-impl Open {
+impl BracketStack {
     fn push(&mut self, is_object: bool) {
         if self.depth == u64::BITS {
             self.outer.push(self.inner);
@@ -562,7 +565,7 @@ fn unescape(inner: &[u8]) -> String {
         return unescape_bytes(inner);
     };
     let mut text = String::with_capacity(inner.len());
-    let mut marks = Marks::from(inner, 0);
+    let mut marks = QuoteMarks::from(inner, 0);
     let mut done = 0;
     let mut at = 0;
     while let Some(mark) = marks.next(at) {
@@ -717,15 +720,15 @@ pub fn quoted(text: &str) -> String {
 /// Where the value at `path` stands: keys select in objects (the last of equal keys counts,
 /// as in `JSON.parse`), numbers in arrays.
 pub fn find(bytes: &[u8], path: &[&str]) -> Option<Span> {
-    find_from(Cursor::new(bytes), path)
+    find_from(JsonCursor::new(bytes), path)
 }
 
 /// The same in text that was passed over before, and in which nothing was wrong.
 pub(crate) fn find_again(bytes: &[u8], path: &[&str]) -> Option<Span> {
-    find_from(Cursor::new(bytes).trusting(), path)
+    find_from(JsonCursor::new(bytes).trusting(), path)
 }
 
-fn find_from(mut cursor: Cursor<'_>, path: &[&str]) -> Option<Span> {
+fn find_from(mut cursor: JsonCursor<'_>, path: &[&str]) -> Option<Span> {
     let Some((step, rest)) = path.split_first() else {
         return cursor.skip().ok();
     };
@@ -789,7 +792,7 @@ pub fn with_field(bytes: &[u8], key: &str, new: &str) -> Option<Vec<u8>> {
     if let Some(span) = find(bytes, &[key]) {
         return Some(splice(bytes, &[(span, new.as_bytes().to_vec())]));
     }
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = JsonCursor::new(bytes);
     let mut empty = true;
     let is_object = cursor.object(|c, _| {
         empty = false;
@@ -842,8 +845,8 @@ mod tests {
     #[test]
     fn nesting_of_any_depth_is_passed_over() {
         let deep = [vec![b'['; 200_000], vec![b']'; 200_000]].concat();
-        assert_eq!(Cursor::new(&deep).skip().unwrap().len, deep.len());
-        assert!(Cursor::new(&deep[..deep.len() - 1]).skip().is_err());
+        assert_eq!(JsonCursor::new(&deep).skip().unwrap().len, deep.len());
+        assert!(JsonCursor::new(&deep[..deep.len() - 1]).skip().is_err());
     }
 
     #[test]
@@ -870,10 +873,10 @@ mod tests {
             "{\"a\":1]",
         ];
         for text in good {
-            assert!(Cursor::new(text.as_bytes()).skip().is_ok(), "{text}");
+            assert!(JsonCursor::new(text.as_bytes()).skip().is_ok(), "{text}");
         }
         for text in bad {
-            let mut cursor = Cursor::new(text.as_bytes());
+            let mut cursor = JsonCursor::new(text.as_bytes());
             let read_all = cursor.skip().is_ok() && cursor.peek().is_none();
             assert!(!read_all, "{text}");
         }

@@ -9,20 +9,20 @@ use crate::json;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct JsoncNode {
     /// From its first byte to behind its last.
     pub place: Range<usize>,
     /// What it is.
-    pub value: Value,
+    pub value: JsoncValue,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum JsoncValue {
     /// Keys and values, in order.
-    Object(Vec<Member>),
+    Object(Vec<JsoncMember>),
     /// Values, in order.
-    Array(Vec<Node>),
+    Array(Vec<JsoncNode>),
     /// A string.
     Text(String),
     /// A number, a truth or null, as it is written.
@@ -31,18 +31,18 @@ pub enum Value {
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct JsoncMember {
     /// The key.
     pub key: String,
     /// From the first byte of the key to behind the value.
     pub place: Range<usize>,
     /// The value.
-    pub node: Node,
+    pub node: JsoncNode,
 }
 
 /// Why a text is not JSON, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct JsoncError {
     /// Counts from 1.
     pub line: usize,
     /// In characters, from 1.
@@ -51,12 +51,12 @@ pub struct Wrong {
     pub why: &'static str,
 }
 
-impl Wrong {
+impl JsoncError {
     /// Something is wrong with what begins at a byte.
-    pub fn at(text: &str, at: usize, why: &'static str) -> Wrong {
+    pub fn at(text: &str, at: usize, why: &'static str) -> JsoncError {
         let before = text.get(..at).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Wrong {
+        JsoncError {
             line: before.matches('\n').count() + 1,
             column: before[start..].chars().count() + 1,
             why,
@@ -64,25 +64,25 @@ impl Wrong {
     }
 }
 
-impl Node {
+impl JsoncNode {
     /// The members, if it is an object.
-    pub fn members(&self) -> Option<&[Member]> {
+    pub fn members(&self) -> Option<&[JsoncMember]> {
         match &self.value {
-            Value::Object(members) => Some(members),
+            JsoncValue::Object(members) => Some(members),
             _ => None,
         }
     }
 
     /// The items, if it is an array.
-    pub fn items(&self) -> Option<&[Node]> {
+    pub fn items(&self) -> Option<&[JsoncNode]> {
         match &self.value {
-            Value::Array(items) => Some(items),
+            JsoncValue::Array(items) => Some(items),
             _ => None,
         }
     }
 
     /// The value of a key; the last one counts, as for everybody else.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&JsoncNode> {
         let mut members = self.members()?.iter().rev();
         members
             .find(|member| member.key == key)
@@ -92,29 +92,29 @@ impl Node {
     /// The text, if it is a string.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            JsoncValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// Whether it is the word `true`.
     pub fn is_true(&self) -> bool {
-        matches!(&self.value, Value::Plain(word) if word == "true")
+        matches!(&self.value, JsoncValue::Plain(word) if word == "true")
     }
 
     /// Where each item or member stands.
     fn places(&self) -> Vec<Range<usize>> {
         match &self.value {
-            Value::Object(members) => members.iter().map(|one| one.place.clone()).collect(),
-            Value::Array(items) => items.iter().map(|one| one.place.clone()).collect(),
+            JsoncValue::Object(members) => members.iter().map(|one| one.place.clone()).collect(),
+            JsoncValue::Array(items) => items.iter().map(|one| one.place.clone()).collect(),
             _ => Vec::new(),
         }
     }
 }
 
 /// Reads a text.
-pub fn parse(text: &str) -> Result<Node, Wrong> {
-    let mut reader = Reader { text, at: 0 };
+pub fn parse(text: &str) -> Result<JsoncNode, JsoncError> {
+    let mut reader = JsoncReader { text, at: 0 };
     if text.starts_with('\u{feff}') {
         reader.at = '\u{feff}'.len_utf8();
     }
@@ -129,14 +129,14 @@ pub fn parse(text: &str) -> Result<Node, Wrong> {
 /// Settings are not nested deeper.
 const DEEPEST: usize = 100;
 
-struct Reader<'a> {
+struct JsoncReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
-    fn wrong(&self, why: &'static str) -> Wrong {
-        Wrong::at(self.text, self.at, why)
+impl JsoncReader<'_> {
+    fn wrong(&self, why: &'static str) -> JsoncError {
+        JsoncError::at(self.text, self.at, why)
     }
 
     fn next(&self) -> Option<u8> {
@@ -144,34 +144,34 @@ impl Reader<'_> {
     }
 
     /// Passes over white space and comments.
-    fn pass(&mut self) -> Result<(), Wrong> {
+    fn pass(&mut self) -> Result<(), JsoncError> {
         match passed(self.text, self.at) {
             Ok(at) => self.at = at,
-            Err(at) => return Err(Wrong::at(self.text, at, "unterminated comment")),
+            Err(at) => return Err(JsoncError::at(self.text, at, "unterminated comment")),
         }
         Ok(())
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Wrong> {
+    fn value(&mut self, depth: usize) -> Result<JsoncNode, JsoncError> {
         if depth > DEEPEST {
             return Err(self.wrong("nested too deeply"));
         }
         self.pass()?;
         let start = self.at;
         let value = match self.next() {
-            Some(b'{') => Value::Object(self.object(depth)?),
-            Some(b'[') => Value::Array(self.array(depth)?),
-            Some(b'"') => Value::Text(self.string()?),
-            Some(_) => Value::Plain(self.word()?),
+            Some(b'{') => JsoncValue::Object(self.object(depth)?),
+            Some(b'[') => JsoncValue::Array(self.array(depth)?),
+            Some(b'"') => JsoncValue::Text(self.string()?),
+            Some(_) => JsoncValue::Plain(self.word()?),
             None => return Err(self.wrong("expected a value")),
         };
-        Ok(Node {
+        Ok(JsoncNode {
             place: start..self.at,
             value,
         })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Member>, Wrong> {
+    fn object(&mut self, depth: usize) -> Result<Vec<JsoncMember>, JsoncError> {
         let mut members = Vec::new();
         self.at += 1;
         loop {
@@ -189,7 +189,7 @@ impl Reader<'_> {
             }
             self.at += 1;
             let node = self.value(depth + 1)?;
-            members.push(Member {
+            members.push(JsoncMember {
                 key,
                 place: start..node.place.end,
                 node,
@@ -202,7 +202,7 @@ impl Reader<'_> {
         Ok(members)
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Wrong> {
+    fn array(&mut self, depth: usize) -> Result<Vec<JsoncNode>, JsoncError> {
         let mut items = Vec::new();
         self.at += 1;
         loop {
@@ -220,7 +220,7 @@ impl Reader<'_> {
     }
 
     /// Whether a comma follows, which is taken; else what closes must follow.
-    fn comma(&mut self, close: u8, why: &'static str) -> Result<bool, Wrong> {
+    fn comma(&mut self, close: u8, why: &'static str) -> Result<bool, JsoncError> {
         self.pass()?;
         match self.next() {
             Some(b',') => self.at += 1,
@@ -230,7 +230,7 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    fn string(&mut self) -> Result<String, Wrong> {
+    fn string(&mut self) -> Result<String, JsoncError> {
         let bytes = self.text.as_bytes();
         let mut end = self.at + 1;
         loop {
@@ -249,7 +249,7 @@ impl Reader<'_> {
         Ok(json::string(raw).into_owned())
     }
 
-    fn word(&mut self) -> Result<String, Wrong> {
+    fn word(&mut self) -> Result<String, JsoncError> {
         let rest = &self.text[self.at..];
         let part = |char: char| char.is_alphanumeric() || "+-._".contains(char);
         let end = rest.find(|char| !part(char)).unwrap_or(rest.len());
@@ -290,7 +290,7 @@ fn comment(text: &str, at: usize) -> Option<usize> {
 
 /// How a text is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct JsoncLayout {
     /// What ends a line.
     newline: &'static str,
     /// What one level is indented by.
@@ -299,9 +299,9 @@ pub struct Layout {
     flat: bool,
 }
 
-impl Layout {
+impl JsoncLayout {
     /// The layout of a text whose value is `root`.
-    pub fn of(text: &str, root: &Node) -> Layout {
+    pub fn of(text: &str, root: &JsoncNode) -> JsoncLayout {
         let first = root.places().first().map(|place| indent(text, place.start));
         let unit = match first {
             Some(Some(indent)) if !indent.is_empty() => indent.to_owned(),
@@ -309,7 +309,7 @@ impl Layout {
         };
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let flat = !root.places().is_empty() && !text.trim_end().contains('\n');
-        Layout {
+        JsoncLayout {
             newline,
             unit,
             flat,
@@ -348,8 +348,8 @@ fn line_indent(text: &str, at: usize) -> &str {
 /// The text with one more item at the end of an object (with its key) or an array.
 pub fn insert(
     text: &str,
-    container: &Node,
-    layout: &Layout,
+    container: &JsoncNode,
+    layout: &JsoncLayout,
     key: Option<&str>,
     value: &serde_json::Value,
 ) -> String {
@@ -388,7 +388,7 @@ pub fn insert(
 }
 
 /// The text without one item of an object or an array.
-pub fn remove(text: &str, container: &Node, index: usize) -> String {
+pub fn remove(text: &str, container: &JsoncNode, index: usize) -> String {
     let places = container.places();
     let Some(item) = places.get(index) else {
         return text.to_owned();
@@ -439,7 +439,7 @@ pub fn remove(text: &str, container: &Node, index: usize) -> String {
 }
 
 /// The text with another value in the place of one.
-pub fn replace(text: &str, node: &Node, value: &serde_json::Value) -> String {
+pub fn replace(text: &str, node: &JsoncNode, value: &serde_json::Value) -> String {
     splice(text, &[(node.place.clone(), value.to_string())])
 }
 
@@ -523,7 +523,7 @@ mod tests {
 
     fn added(text: &str) -> String {
         let root = parse(text).unwrap();
-        let layout = Layout::of(text, &root);
+        let layout = JsoncLayout::of(text, &root);
         let key = root.members().map(|_| "new");
         insert(text, &root, &layout, key, &serde_json::json!([1]))
     }

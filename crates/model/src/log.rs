@@ -1,9 +1,9 @@
 //! Bytes to lines, and back to the same bytes.
 //!
-//! A [`Line`] is its bytes and the place where they began. [`Splitter`] makes lines of bytes
+//! A [`Line`] is its bytes and the place where they began. [`LineSplitter`] makes lines of bytes
 //! however they arrive, so a file that is read at once and one that is followed while it
 //! grows give the same lines. [`Log`] is a whole file in memory; files too large for that are
-//! read piece by piece through [`Source`]. Nothing here knows what a line means.
+//! read piece by piece through [`TranscriptSource`]. Nothing here knows what a line means.
 //!
 //! A line longer than [`LONGEST_LINE`] is never held: whoever cuts lines counts its bytes and
 //! passes them over. It still has its number and its place, and the next line is read.
@@ -51,7 +51,7 @@ impl Line<'_> {
 
 /// Cuts bytes into lines, in whatever pieces they come.
 #[derive(Clone, Debug)]
-pub struct Splitter {
+pub struct LineSplitter {
     /// The start of a line that has not ended.
     partial: Vec<u8>,
     /// How long that line is, once it is too long to be held.
@@ -61,16 +61,16 @@ pub struct Splitter {
     longest: usize,
 }
 
-impl Default for Splitter {
-    fn default() -> Splitter {
-        Splitter::starting_at(0, 0)
+impl Default for LineSplitter {
+    fn default() -> LineSplitter {
+        LineSplitter::starting_at(0, 0)
     }
 }
 
-impl Splitter {
+impl LineSplitter {
     /// A splitter for bytes that begin in mid-file, behind `number` lines and `offset` bytes.
-    pub fn starting_at(number: u32, offset: u64) -> Splitter {
-        Splitter {
+    pub fn starting_at(number: u32, offset: u64) -> LineSplitter {
+        LineSplitter {
             partial: Vec::new(),
             omitted: 0,
             number,
@@ -81,8 +81,8 @@ impl Splitter {
 
     /// The same, which holds lines of up to so many bytes.
     #[must_use]
-    pub fn holding(self, longest: usize) -> Splitter {
-        Splitter { longest, ..self }
+    pub fn holding(self, longest: usize) -> LineSplitter {
+        LineSplitter { longest, ..self }
     }
 
     /// Takes the next bytes and hands out each line that is now complete.
@@ -112,7 +112,7 @@ impl Splitter {
         self.hold(&rest[start..]);
     }
 
-    /// Whether it is inside a line that is too long. Then [`Splitter::pass`] may stand for bytes
+    /// Whether it is inside a line that is too long. Then [`LineSplitter::pass`] may stand for bytes
     /// without a newline.
     pub fn is_omitting(&self) -> bool {
         self.omitted > 0
@@ -162,7 +162,7 @@ impl Splitter {
 
 /// Where the bytes of a transcript can be read again when somebody looks at them, from any
 /// thread.
-pub trait Source: Sync {
+pub trait TranscriptSource: Sync {
     /// `len` bytes from `offset`; `None` if they are no longer there.
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>>;
 }
@@ -222,7 +222,7 @@ impl Log {
     }
 }
 
-impl Source for Log {
+impl TranscriptSource for Log {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
         let start = usize::try_from(offset).ok()?;
         self.bytes
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn split(pieces: &[&[u8]]) -> Vec<(u32, u64, Vec<u8>)> {
-        let mut splitter = Splitter::default();
+        let mut splitter = LineSplitter::default();
         let mut lines = Vec::new();
         for piece in pieces {
             splitter.feed(piece, |line| {
@@ -271,7 +271,7 @@ mod tests {
     fn any_cutting_of_the_bytes_passes_over_the_same_lines() {
         let bytes = b"short\na line that is longer\nfitting\n\nand a tail that is longer";
         let split = |pieces: &[&[u8]]| {
-            let mut splitter = Splitter::default().holding(7);
+            let mut splitter = LineSplitter::default().holding(7);
             let mut lines = Vec::new();
             let mut keep = |line: Line<'_>| {
                 assert!(line.bytes.is_empty() || !line.is_omitted());
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_line_without_a_newline_is_not_handed_out_early() {
-        let mut splitter = Splitter::default();
+        let mut splitter = LineSplitter::default();
         let mut lines = 0;
         splitter.feed(b"{\"a\":", |_| lines += 1);
         assert_eq!(

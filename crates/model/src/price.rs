@@ -4,10 +4,10 @@
 //! whatever order it is made. A model that is not in the table has no price: nothing is
 //! guessed from its family or from the version before it.
 
-mod makers;
-mod name;
+mod model_names;
+mod other_makers;
 mod read;
-mod renew;
+mod table_update;
 mod write;
 
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use std::fmt;
 use std::ops::{Add, AddAssign};
 use std::sync::OnceLock;
 
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
 
-pub use read::BadPrices;
+pub use read::PriceTableError;
 
 /// What the client names as the model of lines it wrote itself.
 pub const SYNTHETIC: &str = "<synthetic>";
 
 /// The price of one token, in picodollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rate(pub u64);
+pub struct TokenRate(pub u64);
 
-impl Rate {
+impl TokenRate {
     /// Dollars for a million tokens, as price lists put it.
     pub fn per_million(self) -> f64 {
         self.0 as f64 / 1e6
@@ -35,11 +35,11 @@ impl Rate {
 
 /// A number to multiply prices with, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Factor(pub u64);
+pub struct PriceFactor(pub u64);
 
-impl Factor {
+impl PriceFactor {
     /// Changes nothing.
-    pub const ONE: Factor = Factor(1_000_000);
+    pub const ONE: PriceFactor = PriceFactor(1_000_000);
 
     /// As a plain number.
     pub fn value(self) -> f64 {
@@ -49,33 +49,33 @@ impl Factor {
 
 /// What tokens cost, by kind; `None` where the table does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rates {
+pub struct TokenRates {
     /// Input outside the cache.
-    pub input: Option<Rate>,
+    pub input: Option<TokenRate>,
     /// What the model writes.
-    pub output: Option<Rate>,
+    pub output: Option<TokenRate>,
     /// Input read from the cache.
-    pub cache_read: Option<Rate>,
+    pub cache_read: Option<TokenRate>,
     /// Input written to the five-minute cache.
-    pub cache_write_5m: Option<Rate>,
+    pub cache_write_5m: Option<TokenRate>,
     /// Input written to the one-hour cache.
-    pub cache_write_1h: Option<Rate>,
+    pub cache_write_1h: Option<TokenRate>,
 }
 
 /// Prices of a message whose input is long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Long {
+pub struct LongInputRates {
     /// They hold for messages that were given more tokens than this.
     pub above: u64,
     /// The prices, of all tokens of such a message.
-    pub rates: Rates,
+    pub rates: TokenRates,
     /// The same through the batch interface.
-    pub batch: Option<Rates>,
+    pub batch: Option<TokenRates>,
 }
 
 /// Which table a price is from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum PriceOrigin {
     /// The table that comes with the program.
     #[default]
     Bundled,
@@ -85,38 +85,38 @@ pub enum Origin {
     Override,
 }
 
-impl Origin {
+impl PriceOrigin {
     /// Its name in rows and tables.
     pub fn name(self) -> &'static str {
         match self {
-            Origin::Bundled => "bundled",
-            Origin::Updated => "updated",
-            Origin::Override => "override",
+            PriceOrigin::Bundled => "bundled",
+            PriceOrigin::Updated => "updated",
+            PriceOrigin::Override => "override",
         }
     }
 }
 
 /// What one model costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Price {
+pub struct ModelPrice {
     /// Its name in the table.
     pub name: String,
     /// Prices of tokens. Input and output are always there.
-    pub rates: Rates,
+    pub rates: TokenRates,
     /// Prices of messages with long input, where they differ.
-    pub long: Option<Long>,
+    pub long: Option<LongInputRates>,
     /// Prices through the batch interface.
-    pub batch: Option<Rates>,
+    pub batch: Option<TokenRates>,
     /// Picodollars for one search of the web.
     pub web_search: Option<u64>,
     /// How much dearer the fast mode is.
-    pub fast: Option<Factor>,
+    pub fast: Option<PriceFactor>,
     /// How much dearer answers from the United States only are.
-    pub us: Option<Factor>,
+    pub us: Option<PriceFactor>,
     /// Tokens that fit into its context.
     pub limit: Option<u64>,
     /// Where the price is from.
-    pub origin: Origin,
+    pub origin: PriceOrigin,
     /// The day of the table it came with; empty if that does not say.
     pub date: String,
     /// Where that table is from; empty if it does not say.
@@ -125,11 +125,11 @@ pub struct Price {
 
 /// The prices that hold for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tier {
+pub struct PriceTier {
     /// What its tokens cost, before the factor.
-    pub rates: Rates,
+    pub rates: TokenRates,
     /// What all of it is multiplied with; searches are not.
-    pub factor: Factor,
+    pub factor: PriceFactor,
     /// The prices are those for long input.
     pub long: bool,
     /// The prices are those of the batch interface.
@@ -138,18 +138,18 @@ pub struct Tier {
 
 /// Why a message has no cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unpriced {
+pub enum UnpricedReason {
     /// The table does not have the model.
     Model,
     /// The table has the model, but not this price of it.
     Part(&'static str),
 }
 
-impl fmt::Display for Unpriced {
+impl fmt::Display for UnpricedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unpriced::Model => write!(f, "no price for this model"),
-            Unpriced::Part(part) => write!(f, "no price for {part} of this model"),
+            UnpricedReason::Model => write!(f, "no price for this model"),
+            UnpricedReason::Part(part) => write!(f, "no price for {part} of this model"),
         }
     }
 }
@@ -160,7 +160,7 @@ pub struct Cost(pub u128);
 
 impl Cost {
     /// What the client said that a message cost.
-    pub fn stated(terms: Terms) -> Option<Cost> {
+    pub fn stated(terms: PricingTerms) -> Option<Cost> {
         terms.stated.map(|stated| Cost(u128::from(stated.get())))
     }
 
@@ -192,7 +192,7 @@ impl std::iter::Sum for Cost {
 
 /// What a message costs, by what it is paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shares {
+pub struct CostShares {
     /// Input outside the cache.
     pub input: Cost,
     /// What the model wrote.
@@ -217,11 +217,11 @@ pub struct Prices {
     foreign: bool,
     /// Names of rows that could not be read as a price of tokens.
     priceless: Vec<String>,
-    rows: BTreeMap<String, Price>,
+    rows: BTreeMap<String, ModelPrice>,
     /// Names of rows by what is left of a name without its provider's additions.
     keys: BTreeMap<String, String>,
     /// Rows of models with a fast mode, as gateways name it: with `-fast` at the end.
-    fast: BTreeMap<String, Price>,
+    fast: BTreeMap<String, ModelPrice>,
 }
 
 impl Prices {
@@ -247,24 +247,24 @@ impl Prices {
     ///     "web_search": 0.01, "fast": 6, "us": 1.1, "limit": 200000
     /// }}}"#)?;
     /// assert_eq!(prices.date(), "2026-01-31");
-    /// # Ok::<(), unspool_model::price::BadPrices>(())
+    /// # Ok::<(), unspool_model::price::PriceTableError>(())
     /// ```
     ///
     /// `input` and `output` are needed, everything else may be left out. `web_search` is
     /// dollars for one search, `fast` and `us` are factors, `limit` is tokens. A model that
     /// came with another table has a `date` and `source` of its own.
-    pub fn parse(json: &str) -> Result<Prices, BadPrices> {
+    pub fn parse(json: &str) -> Result<Prices, PriceTableError> {
         read::parse(json)
     }
 
     /// A table of these rows; a later one of the same name stands in the place of an earlier.
     /// Rows that do not say where they are from are from here.
-    pub fn new(date: &str, source: &str, rows: impl IntoIterator<Item = Price>) -> Prices {
+    pub fn new(date: &str, source: &str, rows: impl IntoIterator<Item = ModelPrice>) -> Prices {
         let either = |own: String, other: &str| match own.is_empty() {
             true => other.to_owned(),
             false => own,
         };
-        let rows = rows.into_iter().map(|row| Price {
+        let rows = rows.into_iter().map(|row| ModelPrice {
             date: either(row.date, date),
             source: either(row.source, source),
             ..row
@@ -273,8 +273,8 @@ impl Prices {
     }
 
     /// A table of rows that were in others before.
-    fn gathered(date: &str, source: &str, rows: impl IntoIterator<Item = Price>) -> Prices {
-        let rows: BTreeMap<String, Price> = rows
+    fn gathered(date: &str, source: &str, rows: impl IntoIterator<Item = ModelPrice>) -> Prices {
+        let rows: BTreeMap<String, ModelPrice> = rows
             .into_iter()
             .map(|price| (price.name.clone(), price))
             .collect();
@@ -283,15 +283,15 @@ impl Prices {
             source: source.to_owned(),
             foreign: false,
             priceless: Vec::new(),
-            keys: name::keys(rows.keys()),
-            fast: rows.values().filter_map(Price::in_fast_mode).collect(),
+            keys: model_names::keys(rows.keys()),
+            fast: rows.values().filter_map(ModelPrice::in_fast_mode).collect(),
             rows,
         }
     }
 
     /// The same table, all of it from there.
     #[must_use]
-    pub fn marked(mut self, origin: Origin) -> Prices {
+    pub fn marked(mut self, origin: PriceOrigin) -> Prices {
         for price in self.rows.values_mut() {
             price.origin = origin;
         }
@@ -313,7 +313,7 @@ impl Prices {
     /// retired, and terms that were withdrawn.
     #[must_use]
     pub fn renewed(&self, newest: &Prices) -> Prices {
-        renew::renewed(newest, self)
+        table_update::renewed(newest, self)
     }
 
     /// The rows of a newer table that LiteLLM publishes, as they stand in the place of the
@@ -323,12 +323,12 @@ impl Prices {
     /// what they did; else they are unknown, since they belonged to another price.
     #[must_use]
     pub fn renewal(&self, newest: &Prices) -> Prices {
-        renew::renewal(newest, self)
+        table_update::renewal(newest, self)
     }
 
     /// Names of the rows of `newest` that are of no effect in this table, which took it in.
     pub fn unused<'a>(&self, newest: &'a Prices) -> Vec<&'a str> {
-        renew::unused(newest, self)
+        table_update::unused(newest, self)
     }
 
     /// The day of the table; empty if it does not say.
@@ -347,12 +347,12 @@ impl Prices {
     }
 
     /// All rows by name.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &Price> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &ModelPrice> {
         self.rows.values()
     }
 
     /// The row of exactly this name.
-    pub fn row(&self, name: &str) -> Option<&Price> {
+    pub fn row(&self, name: &str) -> Option<&ModelPrice> {
         self.rows.get(name)
     }
 
@@ -365,45 +365,50 @@ impl Prices {
     /// and with its version before or behind its family (`claude-4.5-sonnet`). Nothing else: an
     /// unknown model is `None`, and so is a region of a cloud whose price is not listed where
     /// others' are.
-    pub fn find(&self, model: &str) -> Option<&Price> {
+    pub fn find(&self, model: &str) -> Option<&ModelPrice> {
         self.listed(model).or_else(|| {
-            if let Some(plain) = name::without(model, "-fast") {
+            if let Some(plain) = model_names::without(model, "-fast") {
                 return self.fast.get(&self.listed_otherwise(&plain)?.name);
             }
             self.listed_otherwise(model)
         })
     }
 
-    fn listed_otherwise(&self, model: &str) -> Option<&Price> {
-        let thinking = name::without(model, "-thinking");
+    fn listed_otherwise(&self, model: &str) -> Option<&ModelPrice> {
+        let thinking = model_names::without(model, "-thinking");
         let model = thinking.as_deref().unwrap_or(model);
-        let other = || self.listed(&name::reordered(model)?);
+        let other = || self.listed(&model_names::reordered(model)?);
         self.listed(model).or_else(other)
     }
 
-    fn listed(&self, model: &str) -> Option<&Price> {
+    fn listed(&self, model: &str) -> Option<&ModelPrice> {
         self.row(model)
-            .or_else(|| self.row(name::find(&self.keys, model)?))
+            .or_else(|| self.row(model_names::find(&self.keys, model)?))
             .or_else(|| {
-                let mut dated = name::dated(&self.keys, model);
+                let mut dated = model_names::dated(&self.keys, model);
                 let last = self.row(dated.pop()?)?;
-                let terms = |row: &Price| (row.rates, row.long, row.batch);
+                let terms = |row: &ModelPrice| (row.rates, row.long, row.batch);
                 let mut others = dated.into_iter().filter_map(|name| self.row(name));
                 others.all(|row| terms(row) == terms(last)).then_some(last)
             })
     }
 
     /// What a message costs; `None` if the table does not say.
-    pub fn cost(&self, model: &str, usage: Usage, terms: Terms) -> Option<Cost> {
+    pub fn cost(&self, model: &str, usage: Usage, terms: PricingTerms) -> Option<Cost> {
         self.charge(model, usage, terms).ok()
     }
 
     /// What a message costs, or why that is not known.
-    pub fn charge(&self, model: &str, usage: Usage, terms: Terms) -> Result<Cost, Unpriced> {
+    pub fn charge(
+        &self,
+        model: &str,
+        usage: Usage,
+        terms: PricingTerms,
+    ) -> Result<Cost, UnpricedReason> {
         if model == SYNTHETIC {
             return Ok(Cost::default());
         }
-        let price = self.find(model).ok_or(Unpriced::Model)?;
+        let price = self.find(model).ok_or(UnpricedReason::Model)?;
         price.charge(usage, terms)
     }
 
@@ -425,13 +430,13 @@ impl Prices {
     }
 }
 
-impl Rates {
-    fn times(self, factor: Factor) -> Rates {
-        let times = |rate: Option<Rate>| {
-            let rate = u128::from(rate?.0) * u128::from(factor.0) / u128::from(Factor::ONE.0);
-            u64::try_from(rate).ok().map(Rate)
+impl TokenRates {
+    fn times(self, factor: PriceFactor) -> TokenRates {
+        let times = |rate: Option<TokenRate>| {
+            let rate = u128::from(rate?.0) * u128::from(factor.0) / u128::from(PriceFactor::ONE.0);
+            u64::try_from(rate).ok().map(TokenRate)
         };
-        Rates {
+        TokenRates {
             input: times(self.input),
             output: times(self.output),
             cache_read: times(self.cache_read),
@@ -441,27 +446,27 @@ impl Rates {
     }
 }
 
-impl Price {
+impl ModelPrice {
     /// The same model where the fast mode is part of its name.
-    fn in_fast_mode(&self) -> Option<(String, Price)> {
+    fn in_fast_mode(&self) -> Option<(String, ModelPrice)> {
         let factor = self.fast?;
-        let fast = Price {
+        let fast = ModelPrice {
             rates: self.rates.times(factor),
-            long: self.long.map(|long| Long {
+            long: self.long.map(|long| LongInputRates {
                 rates: long.rates.times(factor),
                 batch: None,
                 ..long
             }),
             batch: None,
             // What it is called says it already.
-            fast: Some(Factor::ONE),
+            fast: Some(PriceFactor::ONE),
             ..self.clone()
         };
         Some((self.name.clone(), fast))
     }
 
     /// The prices that hold for a message.
-    pub fn tier(&self, usage: Usage, terms: Terms) -> Result<Tier, Unpriced> {
+    pub fn tier(&self, usage: Usage, terms: PricingTerms) -> Result<PriceTier, UnpricedReason> {
         let long = self
             .long
             .as_ref()
@@ -471,37 +476,37 @@ impl Price {
             None => (self.rates, self.batch),
         };
         let rates = if terms.batch {
-            batch.ok_or(Unpriced::Part("batches"))?
+            batch.ok_or(UnpricedReason::Part("batches"))?
         } else {
             plain
         };
         let fast = if terms.fast {
-            self.fast.ok_or(Unpriced::Part("the fast mode"))?
+            self.fast.ok_or(UnpricedReason::Part("the fast mode"))?
         } else {
-            Factor::ONE
+            PriceFactor::ONE
         };
         // Models without a factor cost the same everywhere.
-        let us = self.us.filter(|_| terms.us).unwrap_or(Factor::ONE);
-        Ok(Tier {
+        let us = self.us.filter(|_| terms.us).unwrap_or(PriceFactor::ONE);
+        Ok(PriceTier {
             rates,
-            factor: Factor(fast.0.saturating_mul(us.0) / Factor::ONE.0),
+            factor: PriceFactor(fast.0.saturating_mul(us.0) / PriceFactor::ONE.0),
             long: long.is_some(),
             batch: terms.batch,
         })
     }
 
     /// What a message costs, or which price the table lacks for it.
-    pub fn charge(&self, usage: Usage, terms: Terms) -> Result<Cost, Unpriced> {
+    pub fn charge(&self, usage: Usage, terms: PricingTerms) -> Result<Cost, UnpricedReason> {
         self.shares(usage, terms).map(|shares| shares.total)
     }
 
     /// What a message costs, by what it is paid for.
-    pub fn shares(&self, usage: Usage, terms: Terms) -> Result<Shares, Unpriced> {
+    pub fn shares(&self, usage: Usage, terms: PricingTerms) -> Result<CostShares, UnpricedReason> {
         let tier = self.tier(usage, terms)?;
         let rates = &tier.rates;
-        let part = |count: u64, rate: Option<Rate>, what| match (count, rate) {
+        let part = |count: u64, rate: Option<TokenRate>, what| match (count, rate) {
             (0, _) => Ok(0),
-            (_, None) => Err(Unpriced::Part(what)),
+            (_, None) => Err(UnpricedReason::Part(what)),
             (count, Some(rate)) => Ok(u128::from(count) * u128::from(rate.0)),
         };
         let parts = [
@@ -520,19 +525,19 @@ impl Price {
             )?,
         ];
         let scaled = |tokens: u128| {
-            tokens.saturating_mul(u128::from(tier.factor.0)) / u128::from(Factor::ONE.0)
+            tokens.saturating_mul(u128::from(tier.factor.0)) / u128::from(PriceFactor::ONE.0)
         };
         let tokens = parts
             .iter()
             .fold(0, |sum: u128, part| sum.saturating_add(*part));
         let searches = match (terms.web_searches, self.web_search) {
             (0, _) => 0,
-            (_, None) => return Err(Unpriced::Part("web searches")),
+            (_, None) => return Err(UnpricedReason::Part("web searches")),
             (count, Some(each)) => u128::from(count) * u128::from(each),
         };
         let [input, output, cache_read, cache_write_5m, cache_write_1h] =
             parts.map(|part| Cost(scaled(part)));
-        Ok(Shares {
+        Ok(CostShares {
             input,
             output,
             cache_read,

@@ -1,24 +1,24 @@
-//! Content that the API refuses: the one list by which it is sent otherwise (`view::strict`),
+//! Content that the API refuses: the one list by which it is sent otherwise (`view::strict_messages`),
 //! found (`view::check`) and mended (`edit::repair`). Which names it takes says
-//! [`crate::accepted`]; that calls and results go together, whoever pairs them.
+//! [`crate::accepted_names`]; that calls and results go together, whoever pairs them.
 //!
 //! What a block is refused for is known when its line is read, and kept with it. What a message is
 //! refused for as a whole, and what a client takes out itself before it sends, is asked of the
-//! session: [`in_session`] and [`Sender`].
+//! session: [`in_session`] and [`ContentSender`].
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::accepted;
+use crate::accepted_names;
 use crate::block::{self, BlockKind, is_blank_text, result_items};
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::fault::FaultKind;
 use crate::json;
-use crate::session::{Index, Part, Record, Session};
-use crate::view::profile::{BlankThinking, Profile, Rules};
+use crate::session::{BlockRecord, EntryRecord, Index, Session};
+use crate::view::client_profile::{BlankThinkingRule, ClientProfile, ClientRules};
 
 /// Why the API refuses a block or a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum RefusalReason {
     /// A text without a visible character, by itself or inside a result.
     EmptyText,
     /// Thinking without its text or its signature.
@@ -37,38 +37,40 @@ pub enum Refusal {
     ThinkingAlone,
 }
 
-impl Refusal {
+impl RefusalReason {
     /// The fault that `check` tells of.
     pub fn fault(self) -> FaultKind {
         match self {
-            Refusal::EmptyText => FaultKind::EmptyText,
-            Refusal::UnsignedThinking => FaultKind::UnsignedThinking,
-            Refusal::RefusedName => FaultKind::RefusedName,
-            Refusal::BadCall => FaultKind::BadCall,
-            Refusal::BadResult => FaultKind::BadResult,
-            Refusal::BadBlock => FaultKind::BadBlock,
-            Refusal::EmptyMessage => FaultKind::EmptyMessage,
-            Refusal::ThinkingAlone => FaultKind::ThinkingAlone,
+            RefusalReason::EmptyText => FaultKind::EmptyText,
+            RefusalReason::UnsignedThinking => FaultKind::UnsignedThinking,
+            RefusalReason::RefusedName => FaultKind::RefusedName,
+            RefusalReason::BadCall => FaultKind::BadCall,
+            RefusalReason::BadResult => FaultKind::BadResult,
+            RefusalReason::BadBlock => FaultKind::BadBlock,
+            RefusalReason::EmptyMessage => FaultKind::EmptyMessage,
+            RefusalReason::ThinkingAlone => FaultKind::ThinkingAlone,
         }
     }
 
     /// What is refused, for a person.
     pub fn why(self) -> &'static str {
         match self {
-            Refusal::EmptyText => "the API refuses a text without a visible character",
-            Refusal::UnsignedThinking => "the API refuses thinking without its signature",
-            Refusal::RefusedName => "the API refuses the name of a tool or the id of its call",
-            Refusal::BadCall => {
+            RefusalReason::EmptyText => "the API refuses a text without a visible character",
+            RefusalReason::UnsignedThinking => "the API refuses thinking without its signature",
+            RefusalReason::RefusedName => {
+                "the API refuses the name of a tool or the id of its call"
+            }
+            RefusalReason::BadCall => {
                 "the API refuses a call without an id or with an input that is no object"
             }
-            Refusal::BadResult => {
+            RefusalReason::BadResult => {
                 "the API refuses a result that names no call, or holds something else than texts and media"
             }
-            Refusal::BadBlock => {
+            RefusalReason::BadBlock => {
                 "the API refuses a block that it does not know, or media without their source"
             }
-            Refusal::EmptyMessage => "the API refuses a message of nothing",
-            Refusal::ThinkingAlone => "the API refuses a reply of thinking alone",
+            RefusalReason::EmptyMessage => "the API refuses a message of nothing",
+            RefusalReason::ThinkingAlone => "the API refuses a reply of thinking alone",
         }
     }
 }
@@ -103,32 +105,34 @@ const KNOWN: [&str; 7] = [
 ];
 
 /// Why the API refuses a block by itself.
-pub(crate) fn of_block(block: &BlockContent<'_>) -> Option<Refusal> {
+pub(crate) fn of_block(block: &BlockContent<'_>) -> Option<RefusalReason> {
     let is = |refused: bool, why| refused.then_some(why);
     let no_id = block.id.is_none_or(str::is_empty);
     match block.kind {
-        BlockKind::Text => is(block.blank, Refusal::EmptyText),
+        BlockKind::Text => is(block.blank, RefusalReason::EmptyText),
         BlockKind::Thinking => is(
             block.body.first() != Some(&b'"') || !is_filled(block.seal),
-            Refusal::UnsignedThinking,
+            RefusalReason::UnsignedThinking,
         ),
-        BlockKind::RedactedThinking => is(!is_filled(block.seal), Refusal::UnsignedThinking),
-        BlockKind::ToolUse if no_id => Some(Refusal::BadCall),
+        BlockKind::RedactedThinking => is(!is_filled(block.seal), RefusalReason::UnsignedThinking),
+        BlockKind::ToolUse if no_id => Some(RefusalReason::BadCall),
         BlockKind::ToolUse => {
             let names = [block.tool, block.id];
             let mut names = names.into_iter().map(Option::unwrap_or_default);
-            let bad = !names.all(accepted::is_name);
-            let call = is(!is_object(block.body), Refusal::BadCall);
-            is(bad, Refusal::RefusedName).or(call)
+            let bad = !names.all(accepted_names::is_name);
+            let call = is(!is_object(block.body), RefusalReason::BadCall);
+            is(bad, RefusalReason::RefusedName).or(call)
         }
-        BlockKind::ToolResult if no_id => Some(Refusal::BadResult),
+        BlockKind::ToolResult if no_id => Some(RefusalReason::BadResult),
         BlockKind::ToolResult => {
-            of_result(block.body).or_else(|| is(block.blank, Refusal::EmptyText))
+            of_result(block.body).or_else(|| is(block.blank, RefusalReason::EmptyText))
         }
-        BlockKind::Image | BlockKind::Document => is(!is_object(block.body), Refusal::BadBlock),
+        BlockKind::Image | BlockKind::Document => {
+            is(!is_object(block.body), RefusalReason::BadBlock)
+        }
         // Whether it was answered, whoever pairs it looks.
         BlockKind::ServerToolUse => None,
-        BlockKind::Other => is(!is_known(block.name), Refusal::BadBlock),
+        BlockKind::Other => is(!is_known(block.name), RefusalReason::BadBlock),
     }
 }
 
@@ -137,7 +141,7 @@ fn is_known(name: Option<&str>) -> bool {
 }
 
 /// Why the API refuses the content of a result, other than for an empty text.
-fn of_result(content: &[u8]) -> Option<Refusal> {
+fn of_result(content: &[u8]) -> Option<RefusalReason> {
     let is_bad = |item: &[u8]| {
         let field = |name| json::find(item, &[name]).map_or(&b""[..], |span| span.of(item));
         match field("type") {
@@ -152,11 +156,11 @@ fn of_result(content: &[u8]) -> Option<Refusal> {
         Some(b'[') => result_items(content).any(is_bad),
         Some(_) => true,
     };
-    bad.then_some(Refusal::BadResult)
+    bad.then_some(RefusalReason::BadResult)
 }
 
 /// Why the API refuses a block, which stands by itself as JSON.
-pub(crate) fn of_json(block: &[u8]) -> Option<Refusal> {
+pub(crate) fn of_json(block: &[u8]) -> Option<RefusalReason> {
     block::alone(block)?.refusal
 }
 
@@ -170,22 +174,22 @@ fn is_object(value: &[u8]) -> bool {
 
 /// The block in a form that the API takes; `None` where there is none, or where names are all that
 /// is wrong.
-pub(crate) fn accepted_form(block: &[u8], refusal: Refusal) -> Option<Vec<u8>> {
+pub(crate) fn accepted_form(block: &[u8], refusal: RefusalReason) -> Option<Vec<u8>> {
     match refusal {
-        Refusal::BadCall => {
+        RefusalReason::BadCall => {
             let input = json::find(block, &["input"]).map(|span| span.of(block));
             json::with_field(block, "input", &object_of(input))
         }
-        Refusal::BadResult => Some(result(&json::value(block)).into_bytes()),
-        Refusal::BadBlock => {
+        RefusalReason::BadResult => Some(result(&json::value(block)).into_bytes()),
+        RefusalReason::BadBlock => {
             let note = json::quoted(&note_of(block));
             Some(format!("{{\"type\":\"text\",\"text\":{note}}}").into_bytes())
         }
-        Refusal::EmptyText
-        | Refusal::UnsignedThinking
-        | Refusal::RefusedName
-        | Refusal::EmptyMessage
-        | Refusal::ThinkingAlone => None,
+        RefusalReason::EmptyText
+        | RefusalReason::UnsignedThinking
+        | RefusalReason::RefusedName
+        | RefusalReason::EmptyMessage
+        | RefusalReason::ThinkingAlone => None,
     }
 }
 
@@ -258,17 +262,17 @@ fn result_item(item: &serde_json::Value) -> Option<serde_json::Value> {
 
 /// Something in a session that the API refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedContent {
     /// The line.
     pub record: Index,
     /// The block, unless it is the line or its message as a whole.
     pub block: Option<Index>,
     /// Why.
-    pub refusal: Refusal,
+    pub refusal: RefusalReason,
 }
 
 /// Everything that the API would refuse of the lines of a conversation, in their order.
-pub(crate) fn in_session(session: &Session) -> Vec<Refused> {
+pub(crate) fn in_session(session: &Session) -> Vec<RefusedContent> {
     let mut all = Vec::new();
     for (at, record) in session.records.iter().enumerate() {
         // What the client says of a failed request it does not send.
@@ -276,13 +280,13 @@ pub(crate) fn in_session(session: &Session) -> Vec<Refused> {
             continue;
         }
         let record_at = at as Index;
-        let refused = |block, refusal| Refused {
+        let refused = |block, refusal| RefusedContent {
             record: record_at,
             block,
             refusal,
         };
         if record.blocks.is_empty() {
-            all.push(refused(None, Refusal::EmptyMessage));
+            all.push(refused(None, RefusalReason::EmptyMessage));
         }
         for block in record.blocks.clone() {
             let refusal = session.blocks[block as usize].refusal;
@@ -294,10 +298,10 @@ pub(crate) fn in_session(session: &Session) -> Vec<Refused> {
         let mut blocks = lines.flat_map(|&at| session.blocks_of(&session.records[at as usize]));
         let first = blocks.next()?.kind.is_thinking();
         let alone = first && blocks.all(|block| block.kind.is_thinking());
-        alone.then_some(Refused {
+        alone.then_some(RefusedContent {
             record: *message.records.first()?,
             block: None,
-            refusal: Refusal::ThinkingAlone,
+            refusal: RefusalReason::ThinkingAlone,
         })
     });
     all.extend(alone);
@@ -306,22 +310,22 @@ pub(crate) fn in_session(session: &Session) -> Vec<Refused> {
 }
 
 /// A client that sends a session, and what it takes out of it before it does.
-pub(crate) struct Sender<'a> {
+pub(crate) struct ContentSender<'a> {
     session: &'a Session,
-    rules: Rules,
+    rules: ClientRules,
     /// Whether a message says something beside thinking and blank texts.
     speaking: HashMap<Index, bool>,
     is_foreign: Option<bool>,
 }
 
-impl<'a> Sender<'a> {
+impl<'a> ContentSender<'a> {
     /// The client with these rules; for our own, the newest.
-    pub fn new(session: &'a Session, profile: Profile) -> Sender<'a> {
+    pub fn new(session: &'a Session, profile: ClientProfile) -> ContentSender<'a> {
         let profile = match profile {
-            Profile::Strict => Profile::NEWEST,
+            ClientProfile::Strict => ClientProfile::NEWEST,
             client => client,
         };
-        Sender {
+        ContentSender {
             session,
             rules: profile.rules(),
             speaking: HashMap::new(),
@@ -330,16 +334,16 @@ impl<'a> Sender<'a> {
     }
 
     /// Whether something that is refused would be sent.
-    pub fn sends(&mut self, refused: &Refused) -> bool {
+    pub fn sends(&mut self, refused: &RefusedContent) -> bool {
         let record = &self.session.records[refused.record as usize];
         let block = refused.block;
         let block = block.map(|block| &self.session.blocks[block as usize]);
-        let is_reply = record.kind == Kind::Assistant;
+        let is_reply = record.kind == LineKind::Assistant;
         match refused.refusal {
-            Refusal::EmptyMessage if is_reply => !self.rules.fills_empty,
-            Refusal::EmptyMessage => self.rules.sends_empty,
-            Refusal::ThinkingAlone => !self.rules.drops_thinking_alone,
-            Refusal::EmptyText => match block {
+            RefusalReason::EmptyMessage if is_reply => !self.rules.fills_empty,
+            RefusalReason::EmptyMessage => self.rules.sends_empty,
+            RefusalReason::ThinkingAlone => !self.rules.drops_thinking_alone,
+            RefusalReason::EmptyText => match block {
                 Some(block) if block.kind == BlockKind::Text && is_reply => {
                     self.sends_blank(record)
                 }
@@ -349,38 +353,38 @@ impl<'a> Sender<'a> {
                 }
                 _ => true,
             },
-            Refusal::UnsignedThinking => {
+            RefusalReason::UnsignedThinking => {
                 let goes = self.rules.drops_thinking_alone && !self.speaks(record);
                 !goes && !self.is_foreign()
             }
-            Refusal::BadBlock => {
+            RefusalReason::BadBlock => {
                 let is_fallback = block.is_some_and(|block| {
                     block.kind == BlockKind::Other
                         && self.session.tool_of(block) == Some("fallback")
                 });
                 !(is_fallback && self.rules.drops_fallbacks)
             }
-            Refusal::RefusedName | Refusal::BadCall | Refusal::BadResult => true,
+            RefusalReason::RefusedName | RefusalReason::BadCall | RefusalReason::BadResult => true,
         }
     }
 
     /// Whether a blank text in a line of a reply is sent.
-    fn sends_blank(&mut self, record: &Record) -> bool {
-        let blank = |block: &Part| block.kind == BlockKind::Text && block.blank;
+    fn sends_blank(&mut self, record: &EntryRecord) -> bool {
+        let blank = |block: &BlockRecord| block.kind == BlockKind::Text && block.blank;
         let blocks = self.session.blocks_of(record);
         if !self.rules.drops_blank {
             return true;
         }
         if blocks.iter().all(blank) {
-            let empty = |block: &Part| block.body().len <= 2;
+            let empty = |block: &BlockRecord| block.body().len <= 2;
             return self.rules.keeps_blank && blocks.iter().all(empty) && self.speaks(record);
         }
-        let drops = self.rules.blank_thinking != BlankThinking::Sent;
+        let drops = self.rules.blank_thinking != BlankThinkingRule::Sent;
         !drops || self.speaks(record)
     }
 
     /// Whether the message of a line says something beside thinking and blank texts.
-    fn speaks(&mut self, record: &Record) -> bool {
+    fn speaks(&mut self, record: &EntryRecord) -> bool {
         let session = self.session;
         let Some(at) = record.message() else {
             return says(session, record);
@@ -395,7 +399,7 @@ impl<'a> Sender<'a> {
     pub fn is_foreign(&mut self) -> bool {
         let session = self.session;
         *self.is_foreign.get_or_insert_with(|| {
-            let models = session.records.iter().filter_map(Record::model);
+            let models = session.records.iter().filter_map(EntryRecord::model);
             let mut models = models
                 .map(|model| session.text(model))
                 .filter(|name| !name.is_empty() && *name != "<synthetic>")
@@ -406,7 +410,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-fn says(session: &Session, record: &Record) -> bool {
+fn says(session: &Session, record: &EntryRecord) -> bool {
     let mut blocks = session.blocks_of(record).iter();
     blocks.any(|block| {
         let is_blank = block.kind == BlockKind::Text && block.blank;

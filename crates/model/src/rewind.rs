@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::json;
-use crate::log::Source;
+use crate::log::TranscriptSource;
 use crate::session::Session;
 
 /// A file to bring back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Before {
+pub struct RewoundFile {
     /// The file; relative to the project where it is inside.
     pub path: String,
     /// The copy that holds it; `None` if there was no such file.
@@ -20,11 +20,15 @@ pub struct Before {
 
 /// The files as they were before a prompt: of each the first copy that was made from then on.
 /// `None` if nothing was noted about that prompt.
-pub fn files_before(session: &Session, source: &dyn Source, prompt: &str) -> Option<Vec<Before>> {
+pub fn files_before(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    prompt: &str,
+) -> Option<Vec<RewoundFile>> {
     let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut found = false;
     for record in &session.records {
-        if record.kind != Kind::FileHistory {
+        if record.kind != LineKind::FileHistory {
             continue;
         }
         let line = json::value(&session.bytes_of(source, record));
@@ -49,7 +53,7 @@ pub fn files_before(session: &Session, source: &dyn Source, prompt: &str) -> Opt
     found.then(|| {
         files
             .into_iter()
-            .map(|(path, copy)| Before { path, copy })
+            .map(|(path, copy)| RewoundFile { path, copy })
             .collect()
     })
 }
@@ -58,7 +62,7 @@ pub fn files_before(session: &Session, source: &dyn Source, prompt: &str) -> Opt
 mod tests {
     use super::*;
     use crate::log::Log;
-    use crate::session::Role;
+    use crate::session::TranscriptRole;
 
     #[test]
     fn of_each_file_the_first_copy_from_the_prompt_on_counts() {
@@ -81,7 +85,7 @@ mod tests {
             ),
         ];
         let log = Log::new(lines.join("\n") + "\n");
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let files = files_before(&session, &log, "p2").unwrap();
         let told: Vec<(&str, Option<&str>)> = files
             .iter()

@@ -13,11 +13,11 @@
 //! base64. The lines that have such wrapping are looked at without it too (`layers`).
 //!
 //! ```
-//! use unspool_model::secrets::Secrets;
+//! use unspool_model::secrets::SecretFinder;
 //!
 //! let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
 //! let text = format!("git push https://me:{token}@example.com");
-//! let secrets = Secrets::standard();
+//! let secrets = SecretFinder::standard();
 //! assert_eq!(secrets.mask(&text), "git push https://me:[REDACTED:github-pat]@example.com");
 //! assert_eq!(secrets.mask("nothing here"), "nothing here");
 //! ```
@@ -27,22 +27,22 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 mod anchors;
-mod judge;
-pub(crate) mod layers;
-mod named;
+mod false_positives;
+mod known_values;
+mod named_values;
 mod pattern;
 mod rule;
-mod values;
+pub(crate) mod text_layers;
 
-use rule::{Level, Rules};
-use values::Values;
+use known_values::KnownSecretValues;
+use rule::{RuleCertainty, SecretRules};
 
 /// What a masked secret begins with; the rule and `]` follow.
 const MASK: &str = "[REDACTED:";
 
 /// A place that should not be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Secret<'s> {
+pub struct FoundSecret<'s> {
     /// Where the secret itself is, without the name in front of it. On character boundaries.
     pub range: Range<usize>,
     /// Which rule found it, or the name of the value.
@@ -55,19 +55,19 @@ pub struct Secret<'s> {
 ///
 /// Cheap to clone and to share between threads.
 #[derive(Clone, Debug)]
-pub struct Secrets {
-    rules: &'static Rules,
-    values: Option<Arc<Values>>,
+pub struct SecretFinder {
+    rules: &'static SecretRules,
+    values: Option<Arc<KnownSecretValues>>,
     /// Finds that are less sure than this are left out.
-    least: Level,
+    least: RuleCertainty,
 }
 
 /// What one rule found, before overlaps are settled.
 #[derive(Clone, Debug)]
-struct Found<'s> {
+struct SecretCandidate<'s> {
     range: Range<usize>,
     name: &'s str,
-    level: Level,
+    level: RuleCertainty,
     order: usize,
     /// How long what this rule found is, whatever it was joined with.
     size: usize,
@@ -75,28 +75,28 @@ struct Found<'s> {
     hidden: Option<Box<str>>,
 }
 
-impl Secrets {
+impl SecretFinder {
     /// The rules everybody uses.
-    pub fn standard() -> &'static Secrets {
-        static STANDARD: OnceLock<Secrets> = OnceLock::new();
-        STANDARD.get_or_init(|| Secrets {
-            rules: Rules::standard(),
+    pub fn standard() -> &'static SecretFinder {
+        static STANDARD: OnceLock<SecretFinder> = OnceLock::new();
+        STANDARD.get_or_init(|| SecretFinder {
+            rules: SecretRules::standard(),
             values: None,
-            least: Level::Generic,
+            least: RuleCertainty::Generic,
         })
     }
 
     /// Tokens of known forms alone: what is masked in names of directories, branches, models
     /// and tools, where no word before a value says that it is a secret.
-    pub fn forms() -> &'static Secrets {
-        static FORMS: OnceLock<Secrets> = OnceLock::new();
-        FORMS.get_or_init(|| Secrets::standard().forms_only())
+    pub fn forms() -> &'static SecretFinder {
+        static FORMS: OnceLock<SecretFinder> = OnceLock::new();
+        FORMS.get_or_init(|| SecretFinder::standard().forms_only())
     }
 
     /// Of these only known forms and known values.
-    pub fn forms_only(&self) -> Secrets {
-        Secrets {
-            least: Level::Format,
+    pub fn forms_only(&self) -> SecretFinder {
+        SecretFinder {
+            least: RuleCertainty::Format,
             ..self.clone()
         }
     }
@@ -104,7 +104,7 @@ impl Secrets {
     /// These rules, and literal values that are known to be secret, by name: those of the
     /// environment, say. Values under twelve bytes are ignored, because they would be found
     /// everywhere.
-    pub fn with_values<N, V>(&self, values: impl IntoIterator<Item = (N, V)>) -> Secrets
+    pub fn with_values<N, V>(&self, values: impl IntoIterator<Item = (N, V)>) -> SecretFinder
     where
         N: AsRef<str>,
         V: AsRef<str>,
@@ -112,9 +112,9 @@ impl Secrets {
         let known = self.values.iter().flat_map(|values| values.pairs());
         let new = values.into_iter();
         let new = new.map(|(name, value)| (name.as_ref().to_owned(), value.as_ref().to_owned()));
-        Secrets {
+        SecretFinder {
             rules: self.rules,
-            values: Values::new(known.chain(new)).map(Arc::new),
+            values: KnownSecretValues::new(known.chain(new)).map(Arc::new),
             least: self.least,
         }
     }
@@ -123,16 +123,16 @@ impl Secrets {
     pub fn rules(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let list = self.rules.list.iter();
         let list = list.map(|rule| (rule.id.as_str(), rule.about.as_str()));
-        list.chain(named::RULES)
+        list.chain(named_values::RULES)
     }
 
     /// The secrets of a text, in order, none overlapping another.
     ///
     /// Where several rules find the same place, the most specific one names it, and the
     /// place covers all they found.
-    pub fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
+    pub fn find<'s>(&'s self, text: &str) -> Vec<FoundSecret<'s>> {
         let mut found = self.flat(text);
-        layers::find(self, text, &mut found);
+        text_layers::find(self, text, &mut found);
         if found.is_empty() {
             return Vec::new();
         }
@@ -141,7 +141,7 @@ impl Secrets {
     }
 
     /// What stands in the text as it is, overlaps and all.
-    fn flat<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
+    fn flat<'s>(&'s self, text: &str) -> Vec<SecretCandidate<'s>> {
         let mut found = self.rules.find(text);
         if let Some(values) = &self.values {
             values.find(text, &mut found);
@@ -163,7 +163,7 @@ impl Secrets {
     /// What begins or ends inside a secret does so with its mask.
     pub fn mask_around(&self, text: &str, range: Range<usize>) -> Option<(String, Range<usize>)> {
         let mut moved = range;
-        let mut follow = |secrets: &[Secret<'_>]| moved = after_masking(secrets, &moved);
+        let mut follow = |secrets: &[FoundSecret<'_>]| moved = after_masking(secrets, &moved);
         match self.mask_following(text, |_, rule| mask(rule), &mut follow) {
             Cow::Owned(masked) => Some((masked, moved)),
             Cow::Borrowed(_) => None,
@@ -187,7 +187,7 @@ impl Secrets {
         &self,
         text: &'a str,
         mut place: impl FnMut(&str, &str) -> String,
-        follow: &mut dyn FnMut(&[Secret<'_>]),
+        follow: &mut dyn FnMut(&[FoundSecret<'_>]),
     ) -> Cow<'a, str> {
         let mut masked = Cow::Borrowed(text);
         // Once more, because a secret can hide behind the one in front of it: it ends the
@@ -210,7 +210,7 @@ fn mask(rule: &str) -> String {
 }
 
 /// Where a stretch of text is once these secrets are masked.
-fn after_masking(secrets: &[Secret<'_>], range: &Range<usize>) -> Range<usize> {
+fn after_masking(secrets: &[FoundSecret<'_>], range: &Range<usize>) -> Range<usize> {
     let (mut start, mut end) = (range.start, range.end);
     // From behind, so that the places before are still as they were.
     for secret in secrets.iter().rev() {
@@ -235,7 +235,7 @@ fn after_masking(secrets: &[Secret<'_>], range: &Range<usize>) -> Range<usize> {
 
 fn replace(
     text: &str,
-    secrets: &[Secret<'_>],
+    secrets: &[FoundSecret<'_>],
     place: &mut impl FnMut(&str, &str) -> String,
 ) -> String {
     let mut masked = String::with_capacity(text.len());
@@ -263,16 +263,16 @@ fn is_masked(text: &str, range: &Range<usize>) -> bool {
 }
 
 /// Joins what overlaps, and lets the most specific rule name it.
-fn settle<'s>(text: &str, mut found: Vec<Found<'s>>) -> Vec<Secret<'s>> {
+fn settle<'s>(text: &str, mut found: Vec<SecretCandidate<'s>>) -> Vec<FoundSecret<'s>> {
     found.sort_by_key(|one| (one.range.start, one.range.end));
-    let mut settled: Vec<Found<'s>> = Vec::with_capacity(found.len());
+    let mut settled: Vec<SecretCandidate<'s>> = Vec::with_capacity(found.len());
     for one in found {
         match settled.last_mut() {
             Some(last) if one.range.start < last.range.end => last.join(one),
             _ => settled.push(one),
         }
     }
-    let secrets = settled.into_iter().map(|one| Secret {
+    let secrets = settled.into_iter().map(|one| FoundSecret {
         range: whole(text, one.range),
         rule: one.name,
         hidden: one.hidden,
@@ -280,8 +280,8 @@ fn settle<'s>(text: &str, mut found: Vec<Found<'s>>) -> Vec<Secret<'s>> {
     secrets.collect()
 }
 
-impl<'s> Found<'s> {
-    fn join(&mut self, other: Found<'s>) {
+impl<'s> SecretCandidate<'s> {
+    fn join(&mut self, other: SecretCandidate<'s>) {
         let range = self.range.start..self.range.end.max(other.range.end);
         if other.rank() > self.rank() {
             *self = other;
@@ -290,7 +290,7 @@ impl<'s> Found<'s> {
     }
 
     /// More specific is more; of equals the longer, then the one listed first.
-    fn rank(&self) -> (Level, usize, std::cmp::Reverse<usize>) {
+    fn rank(&self) -> (RuleCertainty, usize, std::cmp::Reverse<usize>) {
         (self.level, self.size, std::cmp::Reverse(self.order))
     }
 }

@@ -6,12 +6,12 @@
 //! somebody looks, so a session of a gigabyte takes some tens of megabytes. Views
 //! ([`crate::view`]) are pure functions of it.
 
-mod few;
+mod block_record;
+mod entry_record;
 mod fold;
 mod goal;
-mod part;
-mod pool;
-mod record;
+mod interner;
+mod short_list;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -21,31 +21,33 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use hashbrown::HashTable;
 
-use crate::entry::failure::Failure;
-use crate::entry::{self, Boundary, ClueSource, Decoded, Detail, Kind, TitleSource};
+use crate::bitset::{BitSet, NumberMap};
+use crate::entry::failure::ApiFailure;
+use crate::entry::{
+    self, ClueSource, CompactBoundary, DecodedLine, LineDetail, LineKind, TitleSource,
+};
 use crate::fault::{Fault, FaultKind, FaultList};
 use crate::id::Id;
 #[cfg(doc)]
-use crate::known;
-use crate::log::{Line, Log, Source};
-use crate::marks::{Marks, Slots};
-use crate::tally::Tally;
+use crate::known_names;
+use crate::log::{Line, Log, TranscriptSource};
+use crate::text_counts::TextCounts;
 use crate::time::Time;
 use crate::title;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
 
-pub use few::Few;
+pub use block_record::BlockRecord;
+pub use entry_record::EntryRecord;
 pub use fold::TurnFinder;
-pub use part::Part;
-use pool::{Pool, Slot, Texts};
-pub use record::Record;
+use interner::{OptionalIndex, TextArena, TextInterner};
+pub use short_list::ShortIndexList;
 
 /// Index into [`Session::records`], [`Session::messages`] and so on.
 pub type Index = u32;
 
 /// What kind of file the lines come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub enum TranscriptRole {
     /// A session; lines marked as sidechain belong to sub-agents.
     #[default]
     Main,
@@ -58,7 +60,7 @@ const MOST_ROOM: f64 = 1000.0;
 
 /// What is kept of the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeps {
+pub enum LineRetention {
     /// Everything that a view may ask for.
     #[default]
     All,
@@ -69,7 +71,7 @@ pub enum Keeps {
 
 /// The parent a record names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum ParentLink {
     /// The line has no such field.
     Absent,
     /// `null`: the line is a root.
@@ -83,14 +85,14 @@ pub enum Link {
 /// One API message: its lines merged.
 #[derive(Clone, Debug)]
 pub struct Message {
-    name: Slot,
+    name: OptionalIndex,
     /// The thread it belongs to.
     pub thread: Index,
     /// Its lines in file order.
-    pub records: Few,
-    model: Slot,
-    stop: Slot,
-    spent: Slot,
+    pub records: ShortIndexList,
+    model: OptionalIndex,
+    stop: OptionalIndex,
+    spent: OptionalIndex,
     /// Written by the client itself.
     pub synthetic: bool,
     first: i64,
@@ -115,18 +117,18 @@ impl Message {
 
     /// Time of its first line.
     pub fn first(&self) -> Option<Time> {
-        record::time(self.first)
+        entry_record::time(self.first)
     }
 
     /// Time of its last line.
     pub fn last(&self) -> Option<Time> {
-        record::time(self.last)
+        entry_record::time(self.last)
     }
 }
 
 /// One tool call with its result.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ToolCall {
     /// The tool, in [`Session::names`].
     pub tool: Index,
     /// The line that made it.
@@ -134,15 +136,15 @@ pub struct Call {
     /// Its block, which has its id.
     pub block: Index,
     /// Its result.
-    pub result: Option<CallResult>,
-    agent: Slot,
+    pub result: Option<ToolCallResult>,
+    agent: OptionalIndex,
     /// The result only says that something was started in the background.
     pub launched: bool,
 }
 
 /// A result that looks for its call.
 #[derive(Clone, Debug)]
-struct Answer {
+struct UnmatchedResult {
     record: Index,
     block: Index,
     agent: Option<Arc<str>>,
@@ -154,7 +156,7 @@ struct Answer {
 
 /// The result of a call.
 #[derive(Clone, Debug)]
-pub struct CallResult {
+pub struct ToolCallResult {
     /// The line that holds it.
     pub record: Index,
     /// Its block.
@@ -165,7 +167,7 @@ pub struct CallResult {
 
 /// Something that goes on in the background: an agent, or a command.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct TaskRecord {
     /// Its id.
     pub id: Box<str>,
     /// The call that started it.
@@ -204,7 +206,7 @@ pub struct Turn {
 /// A line whose parent has not been seen yet (2.1.45 writes replies before their prompt)
 /// gets a group of its own, which is linked to its parent's when that arrives.
 #[derive(Clone, Copy, Debug, Default)]
-struct Group {
+struct TurnGroup {
     turn: Option<Index>,
     link: Option<Index>,
 }
@@ -236,16 +238,16 @@ pub struct Change {
 /// What a transcript means.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    role: Role,
-    keeps: Keeps,
+    role: TranscriptRole,
+    keeps: LineRetention,
     /// Every object of the file, in file order.
-    pub records: Vec<Record>,
+    pub records: Vec<EntryRecord>,
     /// Pieces of content of all records.
-    pub blocks: Vec<Part>,
+    pub blocks: Vec<BlockRecord>,
     /// Replies.
     pub messages: Vec<Message>,
     /// Tool calls.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ToolCall>,
     /// Conversations; the first is the file's own.
     pub threads: Vec<Thread>,
     /// Turns of all threads, in file order.
@@ -255,26 +257,26 @@ pub struct Session {
     /// The call during which each of them was written.
     pub copy_calls: Vec<Option<Box<str>>>,
     /// Kinds of line met, and how many of each.
-    pub labels: Tally,
+    pub labels: TextCounts,
     /// Lines that were blank.
     pub blank_lines: u32,
     /// What was wrong with single lines.
     pub faults: FaultList,
     /// Lines with a time that is none.
-    pub(crate) bad_times: Marks,
+    pub(crate) bad_times: BitSet,
     /// Lines that were not decoded because of their size, in file order.
     pub long_lines: Vec<LongLine>,
     /// Types and fields never seen before, with the versions that wrote them. Of more than a
-    /// thousand, the rest is counted under [`known::OTHERS`].
+    /// thousand, the rest is counted under [`known_names::OTHERS`].
     pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
     /// Versions of the client that wrote lines, in the order they appear.
-    pub versions: Tally,
+    pub versions: TextCounts,
     /// Models, in the order they appear.
-    pub models: Tally,
+    pub models: TextCounts,
     /// Working directories, in the order they appear.
-    pub cwds: Tally,
+    pub cwds: TextCounts,
     /// Pull requests.
-    pub pr_links: Tally,
+    pub pr_links: TextCounts,
     /// The last branch of git.
     pub branch: Option<String>,
     /// The three words that name the session.
@@ -300,9 +302,9 @@ pub struct Session {
     /// What a person typed last, up to 500 characters.
     pub recent_prompt: Option<String>,
     /// The last failure of the API in its own conversation, and the record that tells it.
-    pub failure: Option<(Index, Failure)>,
+    pub failure: Option<(Index, ApiFailure)>,
     /// What was started in the background of its own conversation.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskRecord>,
     /// The sub-agent whose file it is, if its lines say.
     pub agent: Option<Box<str>>,
     /// The team its lines belong to.
@@ -312,22 +314,22 @@ pub struct Session {
     /// What kind of process wrote it, such as `bg` for one in the background.
     pub process: Option<Box<str>>,
     /// Where the conversation goes on from, as the last `last-prompt` line says, and whether in
-    /// any case: an explicit one counts so until the next line of the chain.
+    /// any case: an explicit one counts so until the next line of the chain. A compaction forgets it.
     pub last_prompt: Option<(Option<Id>, bool)>,
     /// The model has ended the conversation; clients do not resume it.
     pub ended_by_model: bool,
     /// Interned names: tools, models, stop reasons, permission modes.
-    pub names: Tally,
+    pub names: TextCounts,
     summaries: Vec<(String, Option<Id>)>,
     /// What lines of some kinds say beside what they are.
-    details: Vec<Detail>,
+    details: Vec<LineDetail>,
     /// The titles among them.
     titles: Vec<Index>,
     /// What messages cost.
-    spent: Vec<(Usage, Terms)>,
+    spent: Vec<(Usage, PricingTerms)>,
     /// Sub-agents that calls started.
-    agents: Texts,
-    goal_weight: goal::Weight,
+    agents: TextArena,
+    goal_weight: goal::PromptWeight,
     /// The heading of the plan it was begun with, if it stands behind the goal.
     goal_heading: Option<Box<str>>,
     /// What the client said in place of replies.
@@ -342,35 +344,35 @@ pub struct Session {
     ids: HashTable<Index>,
     hasher: RandomState,
     /// Ids of calls and messages.
-    pool: Pool,
+    pool: TextInterner,
     /// What calls are about.
-    subjects: Texts,
+    subjects: TextArena,
     /// Ids that lines name before they are seen, if they ever are.
     strays: Vec<Id>,
     /// The lines that compactions follow, by their records.
     logicals: HashMap<Index, Id>,
-    message_ids: Slots,
+    message_ids: NumberMap,
     copy_ids: HashMap<Index, Index>,
-    call_ids: Slots,
+    call_ids: NumberMap,
     thread_ids: HashMap<Box<str>, Index>,
     /// Messages with many lines, and what they called.
-    crowded: Marks,
+    crowded: BitSet,
     call_prints: HashSet<(Index, u64)>,
     task_ids: HashMap<Box<str>, Index>,
-    early_results: HashMap<Option<Index>, Vec<Answer>>,
-    groups: Vec<Group>,
+    early_results: HashMap<Option<Index>, Vec<UnmatchedResult>>,
+    groups: Vec<TurnGroup>,
     waiting: HashMap<Id, Vec<Index>>,
     version: Option<Index>,
 }
 
 impl Session {
     /// A session without lines.
-    pub fn new(role: Role) -> Session {
-        Session::keeping(role, Keeps::All)
+    pub fn new(role: TranscriptRole) -> Session {
+        Session::keeping(role, LineRetention::All)
     }
 
     /// The same, of which only so much is kept.
-    pub fn keeping(role: Role, keeps: Keeps) -> Session {
+    pub fn keeping(role: TranscriptRole, keeps: LineRetention) -> Session {
         Session {
             role,
             keeps,
@@ -402,7 +404,7 @@ impl Session {
     }
 
     /// The session of a whole file.
-    pub fn from_log(log: &Log, role: Role) -> Session {
+    pub fn from_log(log: &Log, role: TranscriptRole) -> Session {
         let mut session = Session::new(role);
         for line in log.lines() {
             if line.ended {
@@ -457,7 +459,7 @@ impl Session {
     }
 
     /// Takes in a line that was decoded elsewhere, for instance by another thread.
-    pub fn take(&mut self, line: u32, offset: u64, len: u64, decoded: Decoded) -> Change {
+    pub fn take(&mut self, line: u32, offset: u64, len: u64, decoded: DecodedLine) -> Change {
         let first = self.records.len() as Index;
         let turns = self.turns.len();
         let mut change = Change {
@@ -479,12 +481,15 @@ impl Session {
         }
         let glued = decoded.entries.len() > 1;
         for (nth, mut entry) in decoded.entries.into_iter().enumerate() {
-            let shared = fold::Shared {
+            let shared = fold::ObjectFlags {
                 refused,
                 glued,
                 behind: nth > 0,
             };
-            change.turn_closed |= matches!(entry.kind, Kind::TurnDuration | Kind::StopHookSummary);
+            change.turn_closed |= matches!(
+                entry.kind,
+                LineKind::TurnDuration | LineKind::StopHookSummary
+            );
             self.enter(line, offset, shared, &mut entry);
         }
         change.turn_opened = self.turns.len() > turns;
@@ -496,7 +501,7 @@ impl Session {
 /// What a session says when asked.
 impl Session {
     /// Main session or sub-agent's file.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> TranscriptRole {
         self.role
     }
 
@@ -513,11 +518,11 @@ impl Session {
     }
 
     /// The id of the parent that a record names.
-    pub fn parent_of(&self, record: &Record) -> Option<&Id> {
+    pub fn parent_of(&self, record: &EntryRecord) -> Option<&Id> {
         match record.parent() {
-            Link::Absent | Link::Null => None,
-            Link::At(at) => self.records[at as usize].uuid.as_ref(),
-            Link::Named(stray) => self.strays.get(stray as usize),
+            ParentLink::Absent | ParentLink::Null => None,
+            ParentLink::At(at) => self.records[at as usize].uuid.as_ref(),
+            ParentLink::Named(stray) => self.strays.get(stray as usize),
         }
     }
 
@@ -532,11 +537,11 @@ impl Session {
     }
 
     /// Where the parent stands that a record names, if it stands anywhere.
-    pub fn parent_at(&self, record: &Record) -> Option<Index> {
+    pub fn parent_at(&self, record: &EntryRecord) -> Option<Index> {
         match record.parent() {
             // Who was there when the line came is still found under its id, or changed places
             // with who is.
-            Link::At(at) if !self.records[at as usize].is_duplicate() => Some(at),
+            ParentLink::At(at) if !self.records[at as usize].is_duplicate() => Some(at),
             _ => self.find(self.parent_of(record)?),
         }
     }
@@ -557,12 +562,12 @@ impl Session {
     }
 
     /// The id of a call, which its result names.
-    pub fn call_id(&self, call: &Call) -> &str {
+    pub fn call_id(&self, call: &ToolCall) -> &str {
         self.id_of(&self.blocks[call.block as usize]).unwrap_or("")
     }
 
     /// The sub-agent that a call started.
-    pub fn agent_of(&self, call: &Call) -> Option<&str> {
+    pub fn agent_of(&self, call: &ToolCall) -> Option<&str> {
         call.agent.get().map(|agent| self.agents.get(agent))
     }
 
@@ -585,28 +590,28 @@ impl Session {
     }
 
     /// What was last started in the background under this id.
-    pub fn find_task(&self, id: &str) -> Option<&Task> {
+    pub fn find_task(&self, id: &str) -> Option<&TaskRecord> {
         let at = *self.task_ids.get(id)?;
         self.tasks.get(at as usize)
     }
 
     /// What a call is about.
-    pub fn subject(&self, call: &Call) -> Option<&str> {
+    pub fn subject(&self, call: &ToolCall) -> Option<&str> {
         self.subject_of(&self.blocks[call.block as usize])
     }
 
     /// The id that a block of a call or a result has.
-    pub fn id_of(&self, part: &Part) -> Option<&str> {
+    pub fn id_of(&self, part: &BlockRecord) -> Option<&str> {
         part.key().map(|name| self.pool.get(name))
     }
 
     /// The tool of a call; the `type` of a block nobody has described.
-    pub fn tool_of(&self, part: &Part) -> Option<&str> {
+    pub fn tool_of(&self, part: &BlockRecord) -> Option<&str> {
         part.tool().map(|tool| self.names.get(tool))
     }
 
     /// The `type` that a block was written with.
-    pub fn type_of<'a>(&'a self, part: &Part) -> &'a str {
+    pub fn type_of<'a>(&'a self, part: &BlockRecord) -> &'a str {
         match part.kind.name() {
             Some(name) => name,
             None => self.tool_of(part).unwrap_or("?"),
@@ -614,7 +619,7 @@ impl Session {
     }
 
     /// What a block of a call is about, on one line.
-    pub fn subject_of(&self, part: &Part) -> Option<&str> {
+    pub fn subject_of(&self, part: &BlockRecord) -> Option<&str> {
         part.about().map(|about| self.subjects.get(about))
     }
 
@@ -634,19 +639,19 @@ impl Session {
     }
 
     /// The label of a record, such as `system/turn_duration`.
-    pub fn label_of(&self, record: &Record) -> &str {
+    pub fn label_of(&self, record: &EntryRecord) -> &str {
         self.labels.get(record.label())
     }
 
     /// What a record says beside what it is, if it is of a kind that does.
-    pub fn detail_of(&self, record: &Record) -> Option<&Detail> {
+    pub fn detail_of(&self, record: &EntryRecord) -> Option<&LineDetail> {
         self.details.get(record.detail()? as usize)
     }
 
     /// What a record says about a compaction, if it tells of one.
-    pub fn boundary_of(&self, record: &Record) -> Option<&Boundary> {
+    pub fn boundary_of(&self, record: &EntryRecord) -> Option<&CompactBoundary> {
         match self.detail_of(record)? {
-            Detail::Boundary(boundary) => Some(boundary),
+            LineDetail::Boundary(boundary) => Some(boundary),
             _ => None,
         }
     }
@@ -657,25 +662,25 @@ impl Session {
     }
 
     /// What else decides the price of a message.
-    pub fn terms_of(&self, message: &Message) -> Terms {
+    pub fn terms_of(&self, message: &Message) -> PricingTerms {
         self.spent_on(message).1
     }
 
-    fn spent_on(&self, message: &Message) -> (Usage, Terms) {
+    fn spent_on(&self, message: &Message) -> (Usage, PricingTerms) {
         let spent = message.spent.get().map(|at| self.spent[at as usize]);
         spent.unwrap_or_default()
     }
 
     /// The content blocks of a record.
-    pub fn blocks_of(&self, record: &Record) -> &[Part] {
+    pub fn blocks_of(&self, record: &EntryRecord) -> &[BlockRecord] {
         &self.blocks[record.blocks.start as usize..record.blocks.end as usize]
     }
 
     /// The bytes of a record, read again.
     pub fn bytes_of<'a>(
         &self,
-        source: &'a dyn Source,
-        record: &Record,
+        source: &'a dyn TranscriptSource,
+        record: &EntryRecord,
     ) -> std::borrow::Cow<'a, [u8]> {
         source
             .bytes(record.offset, record.len())
@@ -690,7 +695,7 @@ impl Session {
     /// Whether it has lines of a conversation, by a person, a model, or a program in the name of
     /// either.
     pub fn is_conversation(&self) -> bool {
-        self.records.iter().any(Record::is_conversation)
+        self.records.iter().any(EntryRecord::is_conversation)
     }
 
     /// Whether a person typed something or a model answered: what is listed as a session.
@@ -722,7 +727,7 @@ impl Session {
             .rev()
             .map(|&at| &self.details[at as usize]);
         let mut titles = titles.filter_map(|detail| match detail {
-            Detail::Title { source, text } if *source == wanted => Some(text.as_str()),
+            LineDetail::Title { source, text } if *source == wanted => Some(text.as_str()),
             _ => None,
         });
         let meant = |text: &&str| {

@@ -43,11 +43,11 @@ fn is_hidden(c: char) -> bool {
 mod tests {
     use super::*;
     use crate::log::Log;
-    use crate::session::{Role, Session};
+    use crate::session::{Session, TranscriptRole};
 
     fn tagged(lines: &[String]) -> Option<String> {
         let log = Log::new(lines.join("\n") + "\n");
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         session.tag().map(str::to_owned)
     }
 

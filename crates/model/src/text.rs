@@ -2,20 +2,20 @@
 //!
 //! Search and index read transcripts through this walk, so they agree on what is text.
 //! Nothing a person could look for is left out: a kind of line or field that nobody has
-//! described is [`Where::Other`], and so is what can be made out of a torn line. Ids, times,
+//! described is [`TextKind::Other`], and so is what can be made out of a torn line. Ids, times,
 //! names of types, signatures and the data of images are not text.
 
 use std::borrow::Cow;
 
 use crate::block::{Block, BlockKind};
-use crate::entry::{self, Detail, Entry, Kind};
-use crate::input::{self, Facts};
-use crate::json::{self, Bad, Cursor, Span};
-use crate::{known, tool};
+use crate::entry::{self, Entry, LineDetail, LineKind};
+use crate::json::{self, JsonCursor, JsonError, Span};
+use crate::user_input::{self, UserLineFacts};
+use crate::{known_names, tool};
 
 /// What a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Where {
+pub enum TextKind {
     /// Typed by a person, or the task that a sub-agent was given.
     Prompt,
     /// Said by the model.
@@ -34,44 +34,44 @@ pub enum Where {
     Other,
 }
 
-impl Where {
+impl TextKind {
     /// All of them, in the order in which people care.
-    pub const ALL: [Where; 8] = [
-        Where::Prompt,
-        Where::Reply,
-        Where::Thinking,
-        Where::Tool,
-        Where::Result,
-        Where::Progress,
-        Where::Title,
-        Where::Other,
+    pub const ALL: [TextKind; 8] = [
+        TextKind::Prompt,
+        TextKind::Reply,
+        TextKind::Thinking,
+        TextKind::Tool,
+        TextKind::Result,
+        TextKind::Progress,
+        TextKind::Title,
+        TextKind::Other,
     ];
 
     /// The name in rows and options.
     pub fn name(self) -> &'static str {
         match self {
-            Where::Prompt => "prompt",
-            Where::Reply => "reply",
-            Where::Thinking => "thinking",
-            Where::Tool => "tool",
-            Where::Result => "result",
-            Where::Progress => "progress",
-            Where::Title => "title",
-            Where::Other => "other",
+            TextKind::Prompt => "prompt",
+            TextKind::Reply => "reply",
+            TextKind::Thinking => "thinking",
+            TextKind::Tool => "tool",
+            TextKind::Result => "result",
+            TextKind::Progress => "progress",
+            TextKind::Title => "title",
+            TextKind::Other => "other",
         }
     }
 
     /// The place with this name.
-    pub fn parse(name: &str) -> Option<Where> {
-        Where::ALL.into_iter().find(|place| place.name() == name)
+    pub fn parse(name: &str) -> Option<TextKind> {
+        TextKind::ALL.into_iter().find(|place| place.name() == name)
     }
 }
 
 /// One string of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'a> {
+pub struct LineText<'a> {
     /// What it is.
-    pub place: Where,
+    pub place: TextKind,
     /// What stands between its quotes, still escaped: see [`decode`].
     pub raw: &'a [u8],
     /// Where that begins in the line.
@@ -83,7 +83,7 @@ pub struct Text<'a> {
     pub key: &'a str,
 }
 
-impl<'a> Text<'a> {
+impl<'a> LineText<'a> {
     /// The text itself.
     pub fn decode(&self) -> Cow<'a, str> {
         decode(self.raw)
@@ -91,7 +91,7 @@ impl<'a> Text<'a> {
 
     /// Whether it is the path of a file that a call touched.
     pub fn is_path(&self) -> bool {
-        self.place == Where::Tool && tool::is_path(self.key)
+        self.place == TextKind::Tool && tool::is_path(self.key)
     }
 }
 
@@ -102,19 +102,22 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
 
 /// Calls `each` for every text of a line, in order, and gives the line's first entry. `None`
 /// if nothing on the line can be read; its texts are given all the same.
-pub fn texts<'a>(line: &'a [u8], each: &mut dyn FnMut(Text<'a>)) -> Option<Entry> {
+pub fn texts<'a>(line: &'a [u8], each: &mut dyn FnMut(LineText<'a>)) -> Option<Entry> {
     let mut entries = objects(line, &mut |_, text| each(text));
     (!entries.is_empty()).then(|| entries.swap_remove(0))
 }
 
 /// Like [`texts`], with the entry that each text belongs to: several objects may stand on
 /// one line.
-pub fn objects<'a>(line: &'a [u8], each: &mut dyn FnMut(Option<&Entry>, Text<'a>)) -> Vec<Entry> {
+pub fn objects<'a>(
+    line: &'a [u8],
+    each: &mut dyn FnMut(Option<&Entry>, LineText<'a>),
+) -> Vec<Entry> {
     let entries = entry::decode(line).entries;
     let mut at = 0;
     for entry in &entries {
         rest(line, at, entry.span.start, &mut |text| each(None, text));
-        let mut walk = Walk {
+        let mut walk = LineTextWalk {
             line,
             entry,
             each: &mut |text| each(Some(entry), text),
@@ -128,16 +131,16 @@ pub fn objects<'a>(line: &'a [u8], each: &mut dyn FnMut(Option<&Entry>, Text<'a>
 }
 
 /// The walk over one object.
-struct Walk<'w, 'a> {
+struct LineTextWalk<'w, 'a> {
     line: &'a [u8],
     entry: &'w Entry,
-    each: &'w mut dyn FnMut(Text<'a>),
+    each: &'w mut dyn FnMut(LineText<'a>),
 }
 
-impl<'a> Walk<'_, 'a> {
-    fn top(&mut self) -> Result<(), Bad> {
-        let said = matches!(self.entry.kind, Kind::User | Kind::Assistant);
-        let mut cursor = Cursor::from(self.line, self.entry.span.start);
+impl<'a> LineTextWalk<'_, 'a> {
+    fn top(&mut self) -> Result<(), JsonError> {
+        let said = matches!(self.entry.kind, LineKind::User | LineKind::Assistant);
+        let mut cursor = JsonCursor::from(self.line, self.entry.span.start);
         cursor.object(|c, key| {
             if said && key == "message" && c.peek() == Some(b'{') {
                 return self.message(c);
@@ -145,7 +148,7 @@ impl<'a> Walk<'_, 'a> {
             let value = c.skip()?;
             if said && key == "content" {
                 self.content(value);
-            } else if !known::is_mark(key) {
+            } else if !known_names::is_mark(key) {
                 self.all(value, self.place(key, value), None);
             }
             Ok(())
@@ -153,13 +156,13 @@ impl<'a> Walk<'_, 'a> {
         Ok(())
     }
 
-    fn message(&mut self, c: &mut Cursor<'_>) -> Result<(), Bad> {
+    fn message(&mut self, c: &mut JsonCursor<'_>) -> Result<(), JsonError> {
         c.object(|c, key| {
             let value = c.skip()?;
             if key == "content" {
                 self.content(value);
-            } else if !known::is_message_field(key) {
-                self.all(value, Where::Other, None);
+            } else if !known_names::is_message_field(key) {
+                self.all(value, TextKind::Other, None);
             }
             Ok(())
         })?;
@@ -167,24 +170,31 @@ impl<'a> Walk<'_, 'a> {
     }
 
     /// What a field at the top of a line holds.
-    fn place(&self, key: &str, value: Span) -> Where {
+    fn place(&self, key: &str, value: Span) -> TextKind {
         match &self.entry.kind {
-            Kind::User | Kind::Assistant if key == "toolUseResult" => Where::Result,
-            Kind::Progress => Where::Progress,
-            Kind::Summary | Kind::Title => Where::Title,
-            Kind::QueuedCommand if key == "attachment" && self.is_typed() => Where::Prompt,
-            Kind::Queue if key == "content" => {
+            LineKind::User | LineKind::Assistant if key == "toolUseResult" => TextKind::Result,
+            LineKind::Progress => TextKind::Progress,
+            LineKind::Summary | LineKind::Title => TextKind::Title,
+            LineKind::QueuedCommand if key == "attachment" && self.is_typed() => TextKind::Prompt,
+            LineKind::Queue if key == "content" => {
                 let text = json::string(value.of(self.line));
-                let typed = input::classify(&text, Facts::default()).opens_turn();
-                if typed { Where::Prompt } else { Where::Other }
+                let typed = user_input::classify(&text, UserLineFacts::default()).opens_turn();
+                if typed {
+                    TextKind::Prompt
+                } else {
+                    TextKind::Other
+                }
             }
-            _ => Where::Other,
+            _ => TextKind::Other,
         }
     }
 
     /// Whether a person typed the prompt that was queued.
     fn is_typed(&self) -> bool {
-        matches!(self.entry.detail, Some(Detail::Queued { human: true, .. }))
+        matches!(
+            self.entry.detail,
+            Some(LineDetail::Queued { human: true, .. })
+        )
     }
 
     /// Content of a message: its blocks, and whatever stands between them.
@@ -193,45 +203,50 @@ impl<'a> Walk<'_, 'a> {
         let mut at = content.start;
         for block in &entry.blocks {
             if block.span().start >= at && block.span().end() <= content.end() {
-                self.all(Span::new(at, block.span().start), Where::Other, None);
+                self.all(Span::new(at, block.span().start), TextKind::Other, None);
                 self.block(block);
                 at = block.span().end();
             }
         }
-        self.all(Span::new(at, content.end()), Where::Other, None);
+        self.all(Span::new(at, content.end()), TextKind::Other, None);
     }
 
     fn block(&mut self, block: &Block) {
         match block.kind {
             BlockKind::Text => self.all(block.span(), self.said(block), None),
-            BlockKind::Thinking => self.all(block.span(), Where::Thinking, None),
+            BlockKind::Thinking => self.all(block.span(), TextKind::Thinking, None),
             BlockKind::RedactedThinking => {}
             BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(block),
-            BlockKind::ToolResult => self.all(block.span(), Where::Result, None),
+            BlockKind::ToolResult => self.all(block.span(), TextKind::Result, None),
             BlockKind::Other if block.name().ends_with("tool_result") => {
-                self.all(block.span(), Where::Result, None);
+                self.all(block.span(), TextKind::Result, None);
             }
             BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                self.all(block.span(), Where::Other, None);
+                self.all(block.span(), TextKind::Other, None);
             }
         }
     }
 
     /// Whose words a text block holds.
-    fn said(&self, block: &Block) -> Where {
-        if self.entry.kind == Kind::Assistant {
+    fn said(&self, block: &Block) -> TextKind {
+        if self.entry.kind == LineKind::Assistant {
             // The program speaks in the form of a reply too.
             let program =
                 self.entry.api_error || self.entry.message.model.as_deref() == Some("<synthetic>");
-            return if program { Where::Other } else { Where::Reply };
+            return if program {
+                TextKind::Other
+            } else {
+                TextKind::Reply
+            };
         }
         let raw = block.body().of(self.line);
-        let wrapped =
-            || raw.get(1) == Some(&b'<') && input::stripped(&json::string(raw)).trim().is_empty();
+        let wrapped = || {
+            raw.get(1) == Some(&b'<') && user_input::stripped(&json::string(raw)).trim().is_empty()
+        };
         if self.entry.input.opens_turn() && !wrapped() {
-            Where::Prompt
+            TextKind::Prompt
         } else {
-            Where::Other
+            TextKind::Other
         }
     }
 
@@ -245,24 +260,24 @@ impl<'a> Walk<'_, 'a> {
         // worth finding.
         let odd = block.tool().is_some_and(|name| tool::known(name).is_none());
         let line = self.line;
-        let mut cursor = Cursor::from(line, block.span().start);
+        let mut cursor = JsonCursor::from(line, block.span().start);
         // The block was read from these bytes, so they are JSON.
         let _ = cursor.object(|c, key| {
             let value = c.skip()?;
             match key {
-                "input" => self.all(value, Where::Tool, name),
-                "name" if odd => self.all(value, Where::Tool, name),
-                _ if known::is_block_field(key) => {}
-                _ => self.all(value, Where::Other, None),
+                "input" => self.all(value, TextKind::Tool, name),
+                "name" if odd => self.all(value, TextKind::Tool, name),
+                _ if known_names::is_block_field(key) => {}
+                _ => self.all(value, TextKind::Other, None),
             }
             Ok(())
         });
     }
 
     /// All texts of a value.
-    fn all(&mut self, value: Span, place: Where, tool: Option<&'a str>) {
+    fn all(&mut self, value: Span, place: TextKind, tool: Option<&'a str>) {
         let line = self.line;
-        let queued = matches!(self.entry.kind, Kind::QueuedCommand);
+        let queued = matches!(self.entry.kind, LineKind::QueuedCommand);
         strings(
             line,
             value,
@@ -270,8 +285,8 @@ impl<'a> Walk<'_, 'a> {
             |key, span| {
                 // Of a queued prompt only the prompt was typed.
                 let typed = !queued || matches!(key, "prompt" | "text");
-                (self.each)(Text {
-                    place: if typed { place } else { Where::Other },
+                (self.each)(LineText {
+                    place: if typed { place } else { TextKind::Other },
                     raw: span.of(line),
                     offset: span.start,
                     tool,
@@ -283,14 +298,14 @@ impl<'a> Walk<'_, 'a> {
 }
 
 /// Whether the field `key` of the object at `object` holds text.
-fn is_text(line: &[u8], place: Where, key: &str, object: usize) -> bool {
+fn is_text(line: &[u8], place: TextKind, key: &str, object: usize) -> bool {
     match (place, key) {
         // A tool may call its parameters what it likes.
-        (Where::Tool, _) => true,
+        (TextKind::Tool, _) => true,
         (_, "type" | "signature" | "base64" | "tool_use_id") => false,
         (_, "data") => !is_binary(&line[object..]),
-        (Where::Result, _) => true,
-        _ => !known::is_mark(key),
+        (TextKind::Result, _) => true,
+        _ => !known_names::is_mark(key),
     }
 }
 
@@ -317,12 +332,12 @@ fn strings<'a>(
             b'{' | b'[' => open.push((key, at)),
             b'}' | b']' => key = open.pop().map_or("", |(key, _)| key),
             b'"' => {
-                let Ok(string) = Cursor::from(line, at).skip() else {
+                let Ok(string) = JsonCursor::from(line, at).skip() else {
                     return;
                 };
                 at = string.end();
                 let inner = Span::new(string.start + 1, at - 1);
-                let mut after = Cursor::from(line, at);
+                let mut after = JsonCursor::from(line, at);
                 if after.peek() != Some(b':') {
                     each(key, inner);
                     continue;
@@ -331,7 +346,7 @@ fn strings<'a>(
                 at = after.position() + 1;
                 let object = open.last().map_or(value.start, |(_, start)| *start);
                 if !wanted(key, object) {
-                    let Ok(passed) = Cursor::from(line, at).skip() else {
+                    let Ok(passed) = JsonCursor::from(line, at).skip() else {
                         return;
                     };
                     at = passed.end();
@@ -351,14 +366,14 @@ fn key_text(raw: &[u8]) -> &str {
 
 /// What can be made out of bytes that are no object: the stretches between quotes, cut where
 /// an escape makes no sense, so that each of them decodes as a string does.
-fn rest<'a>(line: &'a [u8], start: usize, end: usize, each: &mut dyn FnMut(Text<'a>)) {
+fn rest<'a>(line: &'a [u8], start: usize, end: usize, each: &mut dyn FnMut(LineText<'a>)) {
     let mut from = start;
     let mut at = start;
     let mut give = |from: usize, to: usize| {
         let raw = &line[from..to];
         if !raw.iter().all(|byte| is_filling(*byte)) {
-            each(Text {
-                place: Where::Other,
+            each(LineText {
+                place: TextKind::Other,
                 raw,
                 offset: from,
                 tool: None,
@@ -472,10 +487,10 @@ mod tests {
 
     #[test]
     fn every_place_has_a_name_that_is_read_back() {
-        for place in Where::ALL {
-            assert_eq!(Where::parse(place.name()), Some(place));
+        for place in TextKind::ALL {
+            assert_eq!(TextKind::parse(place.name()), Some(place));
         }
-        assert_eq!(Where::parse("Prompt"), None);
+        assert_eq!(TextKind::parse("Prompt"), None);
     }
 
     #[test]

@@ -114,7 +114,7 @@ const FAILURES: &[&str] = &[
 mod tests {
     use super::*;
     use crate::log::Log;
-    use crate::session::{Role, Session};
+    use crate::session::{Session, TranscriptRole};
 
     #[test]
     fn the_line_is_the_one_the_client_writes() {
@@ -128,7 +128,7 @@ mod tests {
     fn any_text_can_be_a_title() {
         let title = "\"quoted\" \\ line\nbreak 日本";
         let log = Log::new(line("s", title) + "\n");
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         assert_eq!(session.given_title(), Some(title));
     }
 

@@ -13,12 +13,12 @@ pub struct Tool {
     /// The input fields that say what a call is about; the first one present counts.
     pub subject: &'static [&'static str],
     /// What it does to files.
-    pub touch: Touch,
+    pub touch: FileAccess,
 }
 
 /// What a tool does to the file its input names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
+pub enum FileAccess {
     /// Nothing.
     None,
     /// Reads it.
@@ -34,7 +34,7 @@ const fn tool(name: &'static str, verb: &'static str, subject: &'static [&'stati
         name,
         verb,
         subject,
-        touch: Touch::None,
+        touch: FileAccess::None,
     }
 }
 
@@ -42,7 +42,7 @@ const fn file_tool(
     name: &'static str,
     verb: &'static str,
     subject: &'static [&'static str],
-    touch: Touch,
+    touch: FileAccess,
 ) -> Tool {
     Tool {
         name,
@@ -54,12 +54,17 @@ const fn file_tool(
 
 /// Every tool we know, by name.
 pub const ALL: &[Tool] = &[
-    file_tool("Read", "read", &["file_path", "path"], Touch::Read),
-    file_tool("Write", "wrote", &["file_path", "path"], Touch::Write),
-    file_tool("Edit", "edited", &["file_path", "path"], Touch::Edit),
-    file_tool("MultiEdit", "edited", &["file_path"], Touch::Edit),
-    file_tool("NotebookEdit", "edited", &["notebook_path"], Touch::Edit),
-    file_tool("NotebookRead", "read", &["notebook_path"], Touch::Read),
+    file_tool("Read", "read", &["file_path", "path"], FileAccess::Read),
+    file_tool("Write", "wrote", &["file_path", "path"], FileAccess::Write),
+    file_tool("Edit", "edited", &["file_path", "path"], FileAccess::Edit),
+    file_tool("MultiEdit", "edited", &["file_path"], FileAccess::Edit),
+    file_tool(
+        "NotebookEdit",
+        "edited",
+        &["notebook_path"],
+        FileAccess::Edit,
+    ),
+    file_tool("NotebookRead", "read", &["notebook_path"], FileAccess::Read),
     tool("Bash", "ran", &["command", "description"]),
     tool("PowerShell", "ran", &["command", "description"]),
     tool("BashOutput", "read output of", &["bash_id"]),
@@ -114,8 +119,8 @@ pub fn verb(name: &str) -> &str {
 }
 
 /// What the tool does to files.
-pub fn touch(name: &str) -> Touch {
-    known(name).map_or(Touch::None, |tool| tool.touch)
+pub fn touch(name: &str) -> FileAccess {
+    known(name).map_or(FileAccess::None, |tool| tool.touch)
 }
 
 /// Whether an input field of this name holds the path of a file, whatever the tool.

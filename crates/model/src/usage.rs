@@ -56,7 +56,7 @@ impl Usage {
 
 /// What decides the price of a message beside its tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct PricingTerms {
     /// Searches of the web that the model made; each is charged.
     pub web_searches: u32,
     /// Sent through the batch interface.
@@ -70,11 +70,11 @@ pub struct Terms {
     pub stated: Option<NonZeroU64>,
 }
 
-impl Terms {
+impl PricingTerms {
     /// What either of two lines of one message says.
     #[must_use]
-    pub fn max(self, other: Terms) -> Terms {
-        Terms {
+    pub fn max(self, other: PricingTerms) -> PricingTerms {
+        PricingTerms {
             web_searches: self.web_searches.max(other.web_searches),
             batch: self.batch || other.batch,
             fast: self.fast || other.fast,

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use unspool_model::find::{Case, Finder, Query, Scope};
-use unspool_model::text::{self, Where};
+use unspool_model::find::{CaseMode, SearchScope, TextFinder, TextQuery};
+use unspool_model::text::{self, TextKind};
 use unspool_testkit::corpus;
 use unspool_testkit::random::Random;
 use unspool_testkit::tree::{self, Options};
@@ -12,7 +12,7 @@ use unspool_testkit::tree::{self, Options};
 /// A line with its texts, as they are and without colours.
 struct Read {
     bytes: Vec<u8>,
-    texts: Vec<(Where, String, String)>,
+    texts: Vec<(TextKind, String, String)>,
 }
 
 fn read(bytes: &[u8]) -> Read {
@@ -111,10 +111,10 @@ fn coloured(line: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 /// What decoding every line finds.
-fn naive(lines: &[Read], query: &Query) -> BTreeSet<(usize, Where, u32)> {
+fn naive(lines: &[Read], query: &TextQuery) -> BTreeSet<(usize, TextKind, u32)> {
     let mut all = BTreeSet::new();
     for (at, line) in lines.iter().enumerate() {
-        for place in Where::ALL {
+        for place in TextKind::ALL {
             let mut count = 0;
             for (_, decoded, plain) in line.texts.iter().filter(|(here, _, _)| *here == place) {
                 let first = query.matches(plain).count();
@@ -133,12 +133,12 @@ fn naive(lines: &[Read], query: &Query) -> BTreeSet<(usize, Where, u32)> {
 }
 
 /// What the search finds.
-fn quick(file: &[u8], starts: &[usize], query: &Query) -> BTreeSet<(usize, Where, u32)> {
-    let mut all: BTreeSet<(usize, Where, u32)> = BTreeSet::new();
-    let mut finder = Finder::new(query);
+fn quick(file: &[u8], starts: &[usize], query: &TextQuery) -> BTreeSet<(usize, TextKind, u32)> {
+    let mut all: BTreeSet<(usize, TextKind, u32)> = BTreeSet::new();
+    let mut finder = TextFinder::new(query);
     finder.candidates(file, |finder, start, bytes| {
         let at = starts.binary_search(&start).expect("a line begins here");
-        finder.matches(bytes, &Scope::default(), &mut |_, one| {
+        finder.matches(bytes, &SearchScope::default(), &mut |_, one| {
             // Objects glued together are hits of their own; the naive search adds them up.
             let before = all
                 .iter()
@@ -221,11 +221,11 @@ fn looking_at_bytes_first_finds_exactly_what_decoding_everything_finds() {
         let Some(text) = piece(&lines, &mut random) else {
             continue;
         };
-        let case = *random.pick(&[Case::Smart, Case::Exact, Case::Ignore]);
+        let case = *random.pick(&[CaseMode::Smart, CaseMode::Exact, CaseMode::Ignore]);
         let query = if round % 3 == 0 {
-            Query::regex(&pattern(&text, &mut random), case)
+            TextQuery::regex(&pattern(&text, &mut random), case)
         } else {
-            Query::literal(&text, case)
+            TextQuery::literal(&text, case)
         };
         let query = query.unwrap_or_else(|bad| panic!("{text:?}: {bad:?}"));
         let (naive, quick) = (naive(&lines, &query), quick(&file, &starts, &query));

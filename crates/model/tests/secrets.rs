@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use unspool_model::edit::redact::Redactor;
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 use unspool_testkit::secrets::{judge, judge_named};
 
 #[test]
 fn tokens_of_all_makers_are_found_in_every_form_and_little_else_is() {
-    let redactor = Redactor::new(Secrets::standard().clone(), [1; 32]);
+    let redactor = Redactor::new(SecretFinder::standard().clone(), [1; 32]);
     let score = judge(5, 2, |line| {
         let places = redactor.places(line).into_iter();
         places
@@ -31,7 +31,7 @@ fn tokens_of_all_makers_are_found_in_every_form_and_little_else_is() {
 
 #[test]
 fn values_that_their_name_tells_are_found_to_their_end_and_little_else_is() {
-    let redactor = Redactor::new(Secrets::standard().clone(), [1; 32]);
+    let redactor = Redactor::new(SecretFinder::standard().clone(), [1; 32]);
     let score = judge_named(7, 6, |line| {
         let places = redactor.places(line).into_iter();
         places

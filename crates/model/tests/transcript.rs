@@ -7,20 +7,22 @@ use std::collections::HashMap;
 
 use expect_test::{Expect, expect};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{AgentFile, Agents, Body, Item, transcript};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::transcript::{
+    AgentTranscript, AgentTranscripts, ItemBody, TranscriptItem, transcript,
+};
+use unspool_model::view::turn_selection::TurnSelection;
 use unspool_testkit::script;
 
 fn check(script: &str, expected: Expect) {
     check_bytes(script::jsonl(script), "", &HashMap::new(), expected);
 }
 
-fn check_bytes(bytes: Vec<u8>, turns: &str, agents: &Agents<'_>, expected: Expect) {
+fn check_bytes(bytes: Vec<u8>, turns: &str, agents: &AgentTranscripts<'_>, expected: Expect) {
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     let turns = turns.split_whitespace().map(|range| range.parse().unwrap());
-    let pick = Pick {
+    let pick = TurnSelection {
         turns: turns.collect(),
         agents: true,
     };
@@ -30,12 +32,12 @@ fn check_bytes(bytes: Vec<u8>, turns: &str, agents: &Agents<'_>, expected: Expec
     expected.assert_eq(&out);
 }
 
-fn write(items: &[Item], depth: usize, out: &mut String) {
+fn write(items: &[TranscriptItem], depth: usize, out: &mut String) {
     for item in items {
         out.push_str(&"  ".repeat(depth));
         out.push_str(&line(&item.body));
         out.push('\n');
-        if let Body::Call(call) = &item.body
+        if let ItemBody::Call(call) = &item.body
             && let Some(agent) = &call.agent
         {
             write(&agent.items, depth + 1, out);
@@ -43,22 +45,22 @@ fn write(items: &[Item], depth: usize, out: &mut String) {
     }
 }
 
-fn line(body: &Body) -> String {
+fn line(body: &ItemBody) -> String {
     match body {
-        Body::Turn(head) => {
+        ItemBody::Turn(head) => {
             let rewound = if head.live { "" } else { " rewound" };
             format!("turn {} {}{rewound}", head.n, head.kind.name())
         }
-        Body::Prompt(prompt) => format!("prompt {:?} {:?}", prompt.text, prompt.kinds.names()),
-        Body::Call(call) => format!(
+        ItemBody::Prompt(prompt) => format!("prompt {:?} {:?}", prompt.text, prompt.kinds.names()),
+        ItemBody::Call(call) => format!(
             "call {} {:?} {} {:?}",
             call.verb,
             call.subject.as_deref().unwrap_or_default(),
             call.status.name(),
             call.text
         ),
-        Body::Notes(notes) => {
-            let label = |note: &unspool_model::view::transcript::Note| {
+        ItemBody::Notes(notes) => {
+            let label = |note: &unspool_model::view::transcript::TranscriptNote| {
                 format!("{}×{}", note.label, note.count)
             };
             let labels: Vec<String> = notes.iter().map(label).collect();
@@ -206,8 +208,8 @@ fn an_agents_file_nests_below_its_call_by_id_or_by_side_file() {
         (isSidechain=true) claude: seen
         ",
     ));
-    let session = Session::from_log(&inner, Role::Agent);
-    let log = AgentFile {
+    let session = Session::from_log(&inner, TranscriptRole::Agent);
+    let log = AgentTranscript {
         session: &session,
         source: &inner,
         call: Some("toolu_0001"),
@@ -241,8 +243,8 @@ fn an_agent_that_calls_itself_ends() {
         claude: [Task go]
         ",
     ));
-    let session = Session::from_log(&log, Role::Agent);
-    let source = AgentFile {
+    let session = Session::from_log(&log, TranscriptRole::Agent);
+    let source = AgentTranscript {
         session: &session,
         source: &log,
         call: Some("toolu_0001"),

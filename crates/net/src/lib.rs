@@ -46,7 +46,7 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// How long the other side asks to be left alone: so many seconds, or until a time.
-pub fn after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let header = |name| headers.get(name)?.to_str().ok();
     let milliseconds = header(HeaderName::from_static("retry-after-ms"));
     if let Some(milliseconds) = milliseconds.and_then(|it| it.trim().parse().ok()) {
@@ -66,7 +66,7 @@ fn until(text: &str, now: Timestamp) -> Option<Duration> {
 }
 
 /// An error with all that led to it: the first alone says little.
-pub fn causes(error: &dyn Error) -> String {
+pub fn error_chain(error: &dyn Error) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

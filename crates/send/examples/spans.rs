@@ -8,21 +8,21 @@ use std::path::PathBuf;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use unspool_model::price::Prices;
-use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
-use unspool_send::spans::{Facts, Material, Options, SubAgent, Traces};
-use unspool_store::family::{self, Family};
+use unspool_send::otlp::{OtlpLimits, OtlpPacker, OtlpRequest, OtlpResource, TextAttributes};
+use unspool_send::spans::{SessionTurnTraces, TraceFacts, TraceInput, TraceOptions, TraceSubAgent};
 use unspool_store::find;
-use unspool_store::read::Reader;
+use unspool_store::read::SessionReader;
+use unspool_store::session_with_agents::{self, SessionWithAgents};
 
 fn main() {
-    let mut options = Options::default();
-    let mut limits = Limits::default();
+    let mut options = TraceOptions::default();
+    let mut limits = OtlpLimits::default();
     let mut dirs = Vec::new();
     for arg in std::env::args().skip(1) {
         match arg.as_str() {
             "--raw" => options.redact = None,
             "--once" => {
-                limits.texts = Texts {
+                limits.texts = TextAttributes {
                     langfuse: true,
                     gen_ai: false,
                     open_inference: false,
@@ -34,10 +34,14 @@ fn main() {
     let mut found = find::find(&dirs);
     found.identify_agents();
     let mut count = Count::default();
-    let mut packer = Packer::new(limits, &Resource::default());
+    let mut packer = OtlpPacker::new(limits, &OtlpResource::default());
     for file in &found.sessions {
         let start = cpu();
-        let family = family::family_by(&Reader::default(), &found, file);
+        let family = session_with_agents::read_session_with_agents_by(
+            &SessionReader::default(),
+            &found,
+            file,
+        );
         count.read += cpu() - start;
         let Ok(family) = family else { continue };
         let start = cpu();
@@ -71,33 +75,39 @@ struct Count {
 }
 
 impl Count {
-    fn take(&mut self, batch: &Batch) {
+    fn take(&mut self, batch: &OtlpRequest) {
         self.requests += 1;
         self.spans += batch.spans().len();
         self.bytes += batch.encode().len();
     }
 }
 
-fn tell(family: &Family, id: &str, options: Options<'_>, packer: &mut Packer, count: &mut Count) {
-    let facts = Facts {
+fn tell(
+    family: &SessionWithAgents,
+    id: &str,
+    options: TraceOptions<'_>,
+    packer: &mut OtlpPacker,
+    count: &mut Count,
+) {
+    let facts = TraceFacts {
         session: id.to_owned(),
-        ..Facts::default()
+        ..TraceFacts::default()
     };
-    let agents = family.agents.iter().map(|agent| SubAgent {
+    let agents = family.agents.iter().map(|agent| TraceSubAgent {
         file: agent.listed(),
         source: &agent.loaded.source,
     });
-    let material = Material {
+    let material = TraceInput {
         session: &family.main.session,
         source: &family.main.source,
         agents: agents.collect(),
         runs: &family.runs,
         prices: Prices::bundled(),
     };
-    let traces = Traces::new(material, &facts, options);
+    let traces = SessionTurnTraces::new(material, &facts, options);
     for trace in traces.iter() {
         count.traces += 1;
-        let mut full = |batch: Batch| -> Result<(), std::convert::Infallible> {
+        let mut full = |batch: OtlpRequest| -> Result<(), std::convert::Infallible> {
             count.take(&batch);
             Ok(())
         };

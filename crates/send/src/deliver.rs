@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::id::{SpanId, TraceId};
-use crate::otlp::Batch;
-use crate::post::{Answer, Receiver, Stopped};
+use crate::otlp::OtlpRequest;
+use crate::receiver::{DeliveryStop, ReceiverAnswer, TraceReceiver};
+use crate::trace_id::{SpanId, TraceId};
 
 /// How often to try, and how long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryLimits {
     /// For how long to try again in all, from the first failure on.
     pub long: Duration,
     /// How long to pause at first; twice as long each time.
@@ -24,9 +24,9 @@ pub struct Patience {
     pub longest: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience {
+impl Default for RetryLimits {
+    fn default() -> RetryLimits {
+        RetryLimits {
             long: Duration::from_secs(60),
             pause: Duration::from_millis(500),
             longest: Duration::from_secs(30),
@@ -36,7 +36,7 @@ impl Default for Patience {
 
 /// Spans that were not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedSpans {
     /// Which ones; none if that is not known.
     pub spans: Vec<(TraceId, SpanId)>,
     /// How many there are.
@@ -49,18 +49,18 @@ pub struct Rejected {
 const BLAMED: usize = 5;
 
 /// Somebody who brings requests to a receiver.
-pub struct Courier<'a> {
-    receiver: &'a dyn Receiver,
-    patience: Patience,
-    state: Mutex<State>,
+pub struct TraceDelivery<'a> {
+    receiver: &'a dyn TraceReceiver,
+    patience: RetryLimits,
+    state: Mutex<DeliveryState>,
     stop: Condvar,
     bytes: AtomicU64,
     requests: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
-    stopped: Option<Stopped>,
+struct DeliveryState {
+    stopped: Option<DeliveryStop>,
     /// Nobody sends before this.
     pause: Option<Instant>,
     /// Something was taken, so that it is the spans when some are not.
@@ -69,10 +69,10 @@ struct State {
     blamed: usize,
 }
 
-impl<'a> Courier<'a> {
+impl<'a> TraceDelivery<'a> {
     /// Somebody with this patience.
-    pub fn new(receiver: &'a dyn Receiver, patience: Patience) -> Courier<'a> {
-        Courier {
+    pub fn new(receiver: &'a dyn TraceReceiver, patience: RetryLimits) -> TraceDelivery<'a> {
+        TraceDelivery {
             receiver,
             patience,
             state: Mutex::default(),
@@ -90,27 +90,27 @@ impl<'a> Courier<'a> {
 
     /// Delivers a request. When it returns, the receiver has every span but those that it says
     /// it will never take.
-    pub fn deliver(&self, batch: Batch) -> Result<Vec<Rejected>, Stopped> {
+    pub fn deliver(&self, batch: OtlpRequest) -> Result<Vec<RejectedSpans>, DeliveryStop> {
         let mut rejected = Vec::new();
         let mut left = vec![batch];
         while let Some(batch) = left.pop() {
             match self.insist(&batch.encode())? {
-                Taken::Yes => self.lock().taken = true,
-                Taken::Without(count, why) => {
+                DeliveryResult::Yes => self.lock().taken = true,
+                DeliveryResult::Without(count, why) => {
                     self.lock().taken = true;
                     let all = count >= batch.spans().len() as u64;
                     let spans = if all { batch.spans() } else { &[] };
-                    rejected.push(Rejected {
+                    rejected.push(RejectedSpans {
                         spans: spans.to_vec(),
                         count,
                         why,
                     });
                 }
-                Taken::No(why) => match batch.split() {
+                DeliveryResult::No(why) => match batch.split() {
                     Ok((first, second)) => left.extend([second, first]),
                     Err(alone) => {
                         self.blame(&why, left.is_empty())?;
-                        rejected.push(Rejected {
+                        rejected.push(RejectedSpans {
                             spans: alone.spans().to_vec(),
                             count: 1,
                             why,
@@ -123,32 +123,34 @@ impl<'a> Courier<'a> {
     }
 
     /// Stops everybody.
-    pub fn halt(&self, stopped: Stopped) {
+    pub fn halt(&self, stopped: DeliveryStop) {
         self.lock().stopped.get_or_insert(stopped);
         self.stop.notify_all();
     }
 
     /// Sends until there is an answer that will not change.
-    fn insist(&self, body: &[u8]) -> Result<Taken, Stopped> {
+    fn insist(&self, body: &[u8]) -> Result<DeliveryResult, DeliveryStop> {
         let (mut since, mut pause) = (None, self.patience.pause);
         loop {
             self.rest()?;
             let (answer, bytes) = self.receiver.post(body);
             self.requests.fetch_add(1, Ordering::Relaxed);
             let (why, after) = match answer {
-                Answer::Taken(lost) => {
+                ReceiverAnswer::Taken(lost) => {
                     self.bytes.fetch_add(bytes, Ordering::Relaxed);
                     return Ok(match lost {
-                        None => Taken::Yes,
-                        Some(lost) => Taken::Without(lost.spans, lost.why),
+                        None => DeliveryResult::Yes,
+                        Some(lost) => DeliveryResult::Without(lost.spans, lost.why),
                     });
                 }
-                Answer::TooLarge(why) | Answer::Refused(why) => return Ok(Taken::No(why)),
-                Answer::Stop(stopped) => {
+                ReceiverAnswer::TooLarge(why) | ReceiverAnswer::Refused(why) => {
+                    return Ok(DeliveryResult::No(why));
+                }
+                ReceiverAnswer::Stop(stopped) => {
                     self.halt(stopped.clone());
                     return Err(stopped);
                 }
-                Answer::Later { why, after } => (why, after),
+                ReceiverAnswer::Later { why, after } => (why, after),
             };
             let since = *since.get_or_insert_with(Instant::now);
             // Who asks for a pause is heard, unless it is longer than all our patience.
@@ -173,7 +175,7 @@ impl<'a> Courier<'a> {
     }
 
     /// Waits for the end of a pause; fails if everything stopped.
-    fn rest(&self) -> Result<(), Stopped> {
+    fn rest(&self) -> Result<(), DeliveryStop> {
         let mut state = self.lock();
         loop {
             if let Some(stopped) = &state.stopped {
@@ -192,18 +194,18 @@ impl<'a> Courier<'a> {
 
     /// A receiver that takes nothing at all, not even a request without spans, is none. Some
     /// refuse a request without spans, so it is the last thing that is tried.
-    fn blame(&self, why: &str, last: bool) -> Result<(), Stopped> {
+    fn blame(&self, why: &str, last: bool) -> Result<(), DeliveryStop> {
         let mut state = self.lock();
         state.blamed += 1;
         if state.taken || !last && state.blamed < BLAMED {
             return Ok(());
         }
         drop(state);
-        if matches!(self.insist(&[])?, Taken::Yes) {
+        if matches!(self.insist(&[])?, DeliveryResult::Yes) {
             self.lock().taken = true;
             return Ok(());
         }
-        let stopped = Stopped {
+        let stopped = DeliveryStop {
             why: format!("the receiver rejects everything: {why}"),
             hint: "check that the endpoint accepts OTLP traces over HTTP".to_owned(),
         };
@@ -211,23 +213,23 @@ impl<'a> Courier<'a> {
         Err(stopped)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DeliveryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Taken {
+enum DeliveryResult {
     Yes,
     Without(u64, String),
     No(String),
 }
 
-fn given_up(why: &str, after: Option<Duration>) -> Stopped {
+fn given_up(why: &str, after: Option<Duration>) -> DeliveryStop {
     let hint = match after {
         Some(after) => format!("retry in {} s; nothing is lost", after.as_secs()),
         None => "retry later; nothing is lost".to_owned(),
     };
-    Stopped {
+    DeliveryStop {
         why: why.to_owned(),
         hint,
     }

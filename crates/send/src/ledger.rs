@@ -6,7 +6,7 @@
 //! is cut off by the next one. A line that is damaged is passed over: its turn is sent again
 //! under the same ids, which changes nothing at the receiver. No clock is involved.
 //!
-//! A line says one thing about one receiver ([`Key`]): a turn was taken, an older exporter had
+//! A line says one thing about one receiver ([`ReceiverKey`]): a turn was taken, an older exporter had
 //! sent so many lines of a session, a session still has something to send.
 
 use std::collections::BTreeMap;
@@ -15,27 +15,27 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-mod line;
+mod ledger_line;
 
 use foldhash::{HashMap, HashSet};
-use unspool_model::secrets::Secrets;
+use unspool_model::secrets::SecretFinder;
 use unspool_store::own_file;
 
-use crate::id::{Digest, SpanId, TraceId, TraceStart};
+use crate::trace_id::{SpanId, TraceDigest, TraceId, TraceStart};
 
 /// A receiver, in a few bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key(pub [u8; 8]);
+pub struct ReceiverKey(pub [u8; 8]);
 
 /// Something to be noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum LedgerNote {
     /// A turn was taken.
     Sent {
         /// Its trace.
         trace: TraceId,
         /// What it held.
-        digest: Digest,
+        digest: TraceDigest,
         /// How many spans it had.
         spans: u32,
         /// The session it was sent under.
@@ -74,10 +74,10 @@ pub enum Note {
 
 /// Whether a note names a file by a path that holds a token. Such a note is not written: the
 /// next event of the session says again that something is left to send.
-fn has_token(note: &Note) -> bool {
+fn has_token(note: &LedgerNote) -> bool {
     match note {
-        Note::Due { path, .. } | Note::Paid { path } => {
-            Secrets::forms().has(&path.to_string_lossy())
+        LedgerNote::Due { path, .. } | LedgerNote::Paid { path } => {
+            SecretFinder::forms().has(&path.to_string_lossy())
         }
         _ => false,
     }
@@ -85,18 +85,18 @@ fn has_token(note: &Note) -> bool {
 
 /// What is known of a turn that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentTurn {
     /// The session it was sent under.
     pub session: Arc<str>,
     /// The largest number of spans it was sent with.
     pub spans: u32,
     /// The contents it was sent with, the latest last.
-    digests: Vec<Digest>,
+    digests: Vec<TraceDigest>,
 }
 
-impl Sent {
+impl SentTurn {
     /// Whether it was sent with this content.
-    pub fn has(&self, digest: Digest) -> bool {
+    pub fn has(&self, digest: TraceDigest) -> bool {
         self.digests.contains(&digest)
     }
 }
@@ -106,14 +106,14 @@ const CONTENTS: usize = 4;
 
 /// Why the ledger cannot be used.
 #[derive(Debug)]
-pub struct Error {
+pub struct LedgerError {
     /// What was tried.
     doing: &'static str,
     path: PathBuf,
     why: io::Error,
 }
 
-impl std::fmt::Display for Error {
+impl std::fmt::Display for LedgerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -125,9 +125,9 @@ impl std::fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for LedgerError {}
 
-impl Error {
+impl LedgerError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self.why.kind() {
@@ -143,14 +143,14 @@ impl Error {
 
 /// What one receiver has.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct SendLedger {
     path: PathBuf,
     lock: PathBuf,
-    key: Key,
+    key: ReceiverKey,
     /// Which writing of the file was read, and how far.
     generation: u64,
     end: u64,
-    sent: HashMap<TraceId, Sent>,
+    sent: HashMap<TraceId, SentTurn>,
     /// The trace that a span was sent in first.
     holders: HashMap<SpanId, TraceStart>,
     before: HashMap<String, u32>,
@@ -175,10 +175,10 @@ const VERSION: u32 = 1;
 /// A file with fewer lines is never written anew.
 const FEW: usize = 2_000;
 
-impl Ledger {
+impl SendLedger {
     /// Reads what is known about a receiver; the file need not exist yet.
-    pub fn open(folder: &Path, key: Key) -> Result<Ledger, Error> {
-        let mut ledger = Ledger {
+    pub fn open(folder: &Path, key: ReceiverKey) -> Result<SendLedger, LedgerError> {
+        let mut ledger = SendLedger {
             path: folder.join("ledger"),
             lock: folder.join("ledger.lock"),
             key,
@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     /// Takes in what others have noted meanwhile.
-    pub fn refresh(&mut self) -> Result<(), Error> {
+    pub fn refresh(&mut self) -> Result<(), LedgerError> {
         if !self.path.exists() {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Ledger {
     }
 
     /// What is known of a turn.
-    pub fn sent(&self, trace: TraceId) -> Option<&Sent> {
+    pub fn sent(&self, trace: TraceId) -> Option<&SentTurn> {
         self.sent.get(&trace)
     }
 
@@ -256,7 +256,7 @@ impl Ledger {
     }
 
     /// Notes these things, all of them or none, and returns when they are on disk.
-    pub fn note(&mut self, notes: &[Note]) -> Result<(), Error> {
+    pub fn note(&mut self, notes: &[LedgerNote]) -> Result<(), LedgerError> {
         if notes.is_empty() {
             return Ok(());
         }
@@ -268,10 +268,10 @@ impl Ledger {
             bytes.extend_from_slice(head(self.generation).as_bytes());
         }
         for note in notes.iter().filter(|note| !has_token(note)) {
-            line::write(&mut bytes, self.key, note);
+            ledger_line::write(&mut bytes, self.key, note);
         }
         let path = self.path.clone();
-        self.append(&bytes).map_err(|why| Error {
+        self.append(&bytes).map_err(|why| LedgerError {
             doing: "write",
             path,
             why,
@@ -284,7 +284,7 @@ impl Ledger {
     }
 
     /// Takes these things for noted without writing them: for those who only look.
-    pub fn assume(&mut self, notes: Vec<Note>) {
+    pub fn assume(&mut self, notes: Vec<LedgerNote>) {
         for note in notes {
             self.take(self.key, note);
         }
@@ -313,9 +313,9 @@ impl Ledger {
     }
 
     /// Reads on from where reading ended, or all of it when the file was written anew.
-    fn read(&mut self) -> Result<(), Error> {
+    fn read(&mut self) -> Result<(), LedgerError> {
         let path = self.path.clone();
-        let failed = |why| Error {
+        let failed = |why| LedgerError {
             doing: "read",
             path: path.clone(),
             why,
@@ -345,7 +345,7 @@ impl Ledger {
         file.read_to_end(&mut bytes).map_err(failed)?;
         let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
         for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
-            match line::read(&line[..line.len() - 1]) {
+            match ledger_line::read(&line[..line.len() - 1]) {
                 Some((key, note)) => {
                     self.has_tokens |= has_token(&note);
                     self.take(key, note);
@@ -402,20 +402,20 @@ impl Ledger {
         self.has_tokens = false;
     }
 
-    fn take(&mut self, key: Key, note: Note) {
+    fn take(&mut self, key: ReceiverKey, note: LedgerNote) {
         self.lines += 1;
-        self.things.insert(line::thing(key, &note));
+        self.things.insert(ledger_line::thing(key, &note));
         if key != self.key {
             return;
         }
         match note {
-            Note::Sent {
+            LedgerNote::Sent {
                 trace,
                 digest,
                 spans,
                 session,
             } => {
-                let sent = self.sent.entry(trace).or_insert_with(|| Sent {
+                let sent = self.sent.entry(trace).or_insert_with(|| SentTurn {
                     session,
                     spans: 0,
                     digests: Vec::with_capacity(1),
@@ -427,29 +427,29 @@ impl Ledger {
                 }
                 sent.digests.push(digest);
             }
-            Note::Held { trace, spans } => {
+            LedgerNote::Held { trace, spans } => {
                 let start = trace.start();
                 for span in spans {
                     self.holders.entry(span).or_insert(start);
                 }
             }
-            Note::Before { session, lines } => drop(self.before.insert(session, lines)),
-            Note::Adopted => self.adopted = true,
-            Note::Due { path, open } => drop(self.due.insert(path, open)),
-            Note::Paid { path } => drop(self.due.remove(&path)),
+            LedgerNote::Before { session, lines } => drop(self.before.insert(session, lines)),
+            LedgerNote::Adopted => self.adopted = true,
+            LedgerNote::Due { path, open } => drop(self.due.insert(path, open)),
+            LedgerNote::Paid { path } => drop(self.due.remove(&path)),
         }
     }
 
     /// Writes the file anew, without what is old. Under the lock.
-    fn rewrite(&mut self) -> Result<(), Error> {
+    fn rewrite(&mut self) -> Result<(), LedgerError> {
         let path = self.path.clone();
-        self.try_rewrite().map_err(|why| Error {
+        self.try_rewrite().map_err(|why| LedgerError {
             doing: "write",
             path,
             why,
         })?;
         // Debts that are no longer written are still known to this process.
-        let unwritten = |path: &&PathBuf| Secrets::forms().has(&path.to_string_lossy());
+        let unwritten = |path: &&PathBuf| SecretFinder::forms().has(&path.to_string_lossy());
         let due = self.due.iter().filter(|(path, _)| unwritten(path));
         let due: Vec<_> = due.map(|(path, open)| (path.clone(), *open)).collect();
         self.read()?;
@@ -461,7 +461,7 @@ impl Ledger {
         let bytes = own_file::read(&self.path)?;
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
         let lines = bytes[start..].split_inclusive(|byte| *byte == b'\n');
-        let read = |line: &[u8]| line::read(line.strip_suffix(b"\n")?);
+        let read = |line: &[u8]| ledger_line::read(line.strip_suffix(b"\n")?);
         // From the end, because the last word about a thing is the one that counts.
         let mut seen: HashMap<u64, usize> = HashMap::default();
         let mut kept: Vec<&[u8]> = Vec::new();
@@ -469,11 +469,11 @@ impl Ledger {
             let Some((key, note)) = read(line) else {
                 continue;
             };
-            let times = seen.entry(line::thing(key, &note)).or_default();
+            let times = seen.entry(ledger_line::thing(key, &note)).or_default();
             *times += 1;
             let most = match note {
-                Note::Sent { .. } | Note::Held { .. } => CONTENTS,
-                Note::Paid { .. } => 0,
+                LedgerNote::Sent { .. } | LedgerNote::Held { .. } => CONTENTS,
+                LedgerNote::Paid { .. } => 0,
                 _ => 1,
             };
             // A debt that was paid later is none.
@@ -495,17 +495,17 @@ impl Ledger {
         Ok(())
     }
 
-    fn make_folder(&self) -> Result<(), Error> {
+    fn make_folder(&self) -> Result<(), LedgerError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        own_file::make_folder(folder).map_err(|why| Error {
+        own_file::make_folder(folder).map_err(|why| LedgerError {
             doing: "make",
             path: folder.to_owned(),
             why,
         })
     }
 
-    fn lock(&self) -> Result<File, Error> {
-        lock(&self.lock).map_err(|why| Error {
+    fn lock(&self) -> Result<File, LedgerError> {
+        lock(&self.lock).map_err(|why| LedgerError {
             doing: "lock",
             path: self.lock.clone(),
             why,
@@ -515,15 +515,15 @@ impl Ledger {
 
 /// The right to send a session to a receiver; gone when dropped, or when the process is.
 #[derive(Debug)]
-pub struct Claim {
+pub struct SendClaim {
     _file: File,
     /// Which of the locks it is.
     pub slot: u8,
 }
 
-impl Claim {
+impl SendClaim {
     /// The lock of a session. Sessions may share one.
-    pub fn slot(key: Key, session: &str) -> u8 {
+    pub fn slot(key: ReceiverKey, session: &str) -> u8 {
         let mut hash = blake3::Hasher::new();
         hash.update(&key.0);
         hash.update(session.as_bytes());
@@ -531,8 +531,8 @@ impl Claim {
     }
 
     /// Takes it if nobody has it.
-    pub fn attempt(folder: &Path, slot: u8) -> Result<Option<Claim>, Error> {
-        Claim::take(folder, slot, |file| match file.try_lock() {
+    pub fn attempt(folder: &Path, slot: u8) -> Result<Option<SendClaim>, LedgerError> {
+        SendClaim::take(folder, slot, |file| match file.try_lock() {
             Ok(()) => Ok(true),
             Err(fs::TryLockError::WouldBlock) => Ok(false),
             Err(fs::TryLockError::Error(error)) => unlockable(error).map(|()| true),
@@ -540,9 +540,9 @@ impl Claim {
     }
 
     /// Waits for it.
-    pub fn wait(folder: &Path, slot: u8) -> Result<Claim, Error> {
+    pub fn wait(folder: &Path, slot: u8) -> Result<SendClaim, LedgerError> {
         loop {
-            let claim = Claim::take(folder, slot, |file| {
+            let claim = SendClaim::take(folder, slot, |file| {
                 file.lock().or_else(unlockable).map(|()| true)
             })?;
             if let Some(claim) = claim {
@@ -555,16 +555,16 @@ impl Claim {
         folder: &Path,
         slot: u8,
         lock: impl FnOnce(&File) -> io::Result<bool>,
-    ) -> Result<Option<Claim>, Error> {
+    ) -> Result<Option<SendClaim>, LedgerError> {
         let folder = folder.join("locks");
         let path = folder.join(format!("{slot:02x}"));
         let taken = || {
             own_file::make_folder(&folder)?;
             let file = own_file::open_or_create(&path)?;
             let held = lock(&file)?;
-            Ok(held.then_some(Claim { _file: file, slot }))
+            Ok(held.then_some(SendClaim { _file: file, slot }))
         };
-        taken().map_err(|why| Error {
+        taken().map_err(|why| LedgerError {
             doing: "lock",
             path: path.clone(),
             why,

@@ -11,11 +11,11 @@
 //! Ids come from what the transcript says ([`id`]), so sending again is the same as sending
 //! once.
 
-pub mod before;
 pub mod deliver;
-pub mod id;
 pub mod ledger;
+pub mod older_exporter;
 pub mod otlp;
-pub mod post;
+pub mod receiver;
 pub mod spans;
 pub mod target;
+pub mod trace_id;

@@ -1,12 +1,12 @@
 //! Traces as requests of OTLP, of a size that receivers take.
 //!
-//! A [`Packer`] reads the texts of spans one after the other and fills requests with them, so
+//! An [`OtlpPacker`] reads the texts of spans one after the other and fills requests with them, so
 //! that no more than a request is ever in memory. A span that alone is larger than a request
 //! may be is told with shorter texts.
 
-mod attributes;
-mod buffer;
-mod names;
+mod attribute_buffer;
+mod attribute_names;
+mod span_attributes;
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use opentelemetry_proto::tonic::trace::v1 as wire;
 use prost::Message;
 use unspool_model::time::Time;
 
-use crate::id::{SpanId, TraceId};
-use crate::spans::{Kind, Level, Span, Trace, Traces};
-use buffer::{Buffer, field, head, sized};
+use crate::spans::{SessionTurnTraces, TraceSpan, TraceSpanKind, TraceSpanLevel, TurnTrace};
+use crate::trace_id::{SpanId, TraceId};
+use attribute_buffer::{AttributeBuffer, field, head, sized};
 
 /// How large things may be, and under which names texts are told.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct OtlpLimits {
     /// Bytes of a request before it is compressed.
     pub bytes: usize,
     /// Under which names texts are told.
-    pub texts: Texts,
+    pub texts: TextAttributes,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for OtlpLimits {
+    fn default() -> OtlpLimits {
+        OtlpLimits {
             bytes: 4 << 20,
-            texts: Texts::default(),
+            texts: TextAttributes::default(),
         }
     }
 }
@@ -43,7 +43,7 @@ impl Default for Limits {
 /// Under which names the texts of spans are told. Everything short is told under all of them;
 /// a text that is told three times makes requests three times as large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Texts {
+pub struct TextAttributes {
     /// `langfuse.observation.input` and `.output`.
     pub langfuse: bool,
     /// `gen_ai.input.messages`, `gen_ai.tool.call.arguments` and the like.
@@ -52,9 +52,9 @@ pub struct Texts {
     pub open_inference: bool,
 }
 
-impl Default for Texts {
-    fn default() -> Texts {
-        Texts {
+impl Default for TextAttributes {
+    fn default() -> TextAttributes {
+        TextAttributes {
             langfuse: true,
             gen_ai: true,
             open_inference: true,
@@ -64,7 +64,7 @@ impl Default for Texts {
 
 /// Who sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
+pub struct OtlpResource {
     /// `service.name`.
     pub service: String,
     /// The version of this program.
@@ -76,9 +76,9 @@ pub struct Resource {
     pub more: Vec<(String, String)>,
 }
 
-impl Default for Resource {
-    fn default() -> Resource {
-        Resource {
+impl Default for OtlpResource {
+    fn default() -> OtlpResource {
+        OtlpResource {
             service: "claude-code".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host: None,
@@ -87,7 +87,7 @@ impl Default for Resource {
     }
 }
 
-impl Resource {
+impl OtlpResource {
     fn wire(&self) -> WireResource {
         let mut all = vec![("service.name".to_owned(), self.service.clone())];
         all.extend(self.host.clone().map(|host| ("host.name".to_owned(), host)));
@@ -111,7 +111,7 @@ impl Resource {
 
 /// What stands in every request: who sends, and by which library.
 #[derive(Debug, PartialEq, Eq)]
-struct Sender {
+struct OtlpSender {
     resource: Vec<u8>,
     scope: Vec<u8>,
 }
@@ -121,7 +121,7 @@ struct Sender {
 const FIRST: u8 = 1 << 3 | 2;
 const SECOND: u8 = 2 << 3 | 2;
 
-impl Sender {
+impl OtlpSender {
     /// The length of a request whose spans take so many bytes.
     fn bytes(&self, spans: usize) -> usize {
         sized(self.list(spans))
@@ -147,29 +147,29 @@ impl Sender {
 const FEW: usize = 16;
 
 /// Fills requests with spans, in order.
-pub struct Packer {
-    limits: Limits,
-    batch: Batch,
+pub struct OtlpPacker {
+    limits: OtlpLimits,
+    batch: OtlpRequest,
     /// The attributes of the span at hand; its memory is used again.
-    own: Buffer,
+    own: AttributeBuffer,
 }
 
-impl Packer {
+impl OtlpPacker {
     /// An empty one.
-    pub fn new(limits: Limits, resource: &Resource) -> Packer {
+    pub fn new(limits: OtlpLimits, resource: &OtlpResource) -> OtlpPacker {
         let scope = InstrumentationScope {
             name: "unspool".to_owned(),
             version: resource.version.clone(),
             ..InstrumentationScope::default()
         };
-        let sender = Sender {
+        let sender = OtlpSender {
             resource: resource.wire().encode_to_vec(),
             scope: scope.encode_to_vec(),
         };
-        Packer {
+        OtlpPacker {
             limits,
-            batch: Batch::new(Arc::new(sender)),
-            own: Buffer::default(),
+            batch: OtlpRequest::new(Arc::new(sender)),
+            own: AttributeBuffer::default(),
         }
     }
 
@@ -177,11 +177,11 @@ impl Packer {
     /// If `full` fails, the rest of the trace is not added and the packer is of no more use.
     pub fn add<E>(
         &mut self,
-        traces: &Traces<'_>,
-        trace: &Trace,
-        full: &mut dyn FnMut(Batch) -> Result<(), E>,
+        traces: &SessionTurnTraces<'_>,
+        trace: &TurnTrace,
+        full: &mut dyn FnMut(OtlpRequest) -> Result<(), E>,
     ) -> Result<(), E> {
-        let common = attributes::common(traces, trace);
+        let common = span_attributes::common(traces, trace);
         for span in &trace.spans {
             let fields = self.make(traces, trace, span, &common);
             let len = fields.len() + common.bytes.len() + self.own.bytes.len();
@@ -210,12 +210,12 @@ impl Packer {
     }
 
     /// What has not been sent yet.
-    pub fn finish(&mut self) -> Option<Batch> {
+    pub fn finish(&mut self) -> Option<OtlpRequest> {
         (!self.batch.ids.is_empty()).then(|| self.take())
     }
 
-    fn take(&mut self) -> Batch {
-        let empty = Batch::new(Arc::clone(&self.batch.sender));
+    fn take(&mut self) -> OtlpRequest {
+        let empty = OtlpRequest::new(Arc::clone(&self.batch.sender));
         std::mem::replace(&mut self.batch, empty)
     }
 
@@ -223,33 +223,33 @@ impl Packer {
     /// request, and gives its other fields.
     fn make(
         &mut self,
-        traces: &Traces<'_>,
-        trace: &Trace,
-        span: &Span,
-        common: &Buffer,
+        traces: &SessionTurnTraces<'_>,
+        trace: &TurnTrace,
+        span: &TraceSpan,
+        common: &AttributeBuffer,
     ) -> Vec<u8> {
         let (limits, own) = (self.limits, &mut self.own);
         let sender = &self.batch.sender;
-        let fits = |fields: &[u8], own: &Buffer| {
+        let fits = |fields: &[u8], own: &AttributeBuffer| {
             let len = fields.len() + common.bytes.len() + own.bytes.len();
             sender.bytes(sized(len)) <= limits.bytes
         };
         let mut shape = traces.shape();
-        let status = attributes::of(traces, span, &shape, limits.texts, own);
+        let status = span_attributes::of(traces, span, &shape, limits.texts, own);
         let mut made = fields(trace, span, status);
         let mut chars = limits.bytes / 4;
         while !fits(&made, own) && chars > 0 {
             shape.max_chars = Some(shape.max_chars.map_or(chars, |limit| limit.min(chars)));
-            let status = attributes::of(traces, span, &shape, limits.texts, own);
+            let status = span_attributes::of(traces, span, &shape, limits.texts, own);
             made = fields(trace, span, status);
             chars /= 4;
         }
         if !fits(&made, own) {
             // Thousands of short texts: none of them is too long, all of them together are.
             own.bytes.clear();
-            own.text(names::TYPE, span.kind.name());
+            own.text(attribute_names::TYPE, span.kind.name());
             own.text(
-                names::STATUS_MESSAGE,
+                attribute_names::STATUS_MESSAGE,
                 "omitted: larger than the request limit",
             );
             made = fields(trace, span, None);
@@ -259,19 +259,19 @@ impl Packer {
 }
 
 /// A span as bytes, without its attributes.
-fn fields(trace: &Trace, span: &Span, status: Option<String>) -> Vec<u8> {
+fn fields(trace: &TurnTrace, span: &TraceSpan, status: Option<String>) -> Vec<u8> {
     let fields = wire::Span {
         trace_id: trace.id.0.to_vec(),
         span_id: span.id.0.to_vec(),
         parent_span_id: span.parent.map_or(Vec::new(), |parent| parent.0.to_vec()),
         name: span.name.clone(),
         kind: match span.kind {
-            Kind::Generation => wire::span::SpanKind::Client as i32,
+            TraceSpanKind::Generation => wire::span::SpanKind::Client as i32,
             _ => wire::span::SpanKind::Internal as i32,
         },
         start_time_unix_nano: nanos(span.start),
         end_time_unix_nano: nanos(span.end),
-        status: (span.level == Level::Error).then(|| wire::Status {
+        status: (span.level == TraceSpanLevel::Error).then(|| wire::Status {
             code: wire::status::StatusCode::Error as i32,
             message: status.unwrap_or_default(),
         }),
@@ -288,8 +288,8 @@ fn nanos(time: Option<Time>) -> u64 {
 
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
-    sender: Arc<Sender>,
+pub struct OtlpRequest {
+    sender: Arc<OtlpSender>,
     /// The spans, one behind the other.
     spans: Vec<u8>,
     /// Where each of them ends.
@@ -298,9 +298,9 @@ pub struct Batch {
     ends: Vec<TraceId>,
 }
 
-impl Batch {
-    fn new(sender: Arc<Sender>) -> Batch {
-        Batch {
+impl OtlpRequest {
+    fn new(sender: Arc<OtlpSender>) -> OtlpRequest {
+        OtlpRequest {
             sender,
             spans: Vec::new(),
             places: Vec::new(),
@@ -336,13 +336,13 @@ impl Batch {
 
     /// Two halves, to find out which span a receiver does not take; the batch itself if it is
     /// but one span. What ends in it ends with the second half.
-    pub fn split(mut self) -> Result<(Batch, Batch), Box<Batch>> {
+    pub fn split(mut self) -> Result<(OtlpRequest, OtlpRequest), Box<OtlpRequest>> {
         let half = self.ids.len() / 2;
         if half == 0 {
             return Err(Box::new(self));
         }
         let cut = self.places[half - 1];
-        let mut second = Batch::new(Arc::clone(&self.sender));
+        let mut second = OtlpRequest::new(Arc::clone(&self.sender));
         second.spans = self.spans.split_off(cut);
         second.places = self.places.split_off(half);
         second.places.iter_mut().for_each(|place| *place -= cut);

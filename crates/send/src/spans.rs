@@ -1,68 +1,68 @@
 //! A session as traces, one per turn, made when they are asked for.
 //!
-//! A [`Trace`] is light: ids, names, times, tokens, and where its texts are. The texts are
-//! read when a span is written ([`Traces::read`]), one at a time, so neither a long session
+//! A [`TurnTrace`] is light: ids, names, times, tokens, and where its texts are. The texts are
+//! read when a span is written ([`SessionTurnTraces::read`]), one at a time, so neither a long session
 //! nor a long turn has to fit into memory.
 //!
 //! Every rule about sessions is the model's; this is about how they are told: which span
 //! stands under which, what it is called, what its id is made of.
 
-mod build;
-mod files;
 mod media;
-mod shape;
-mod words;
+mod span_text_rules;
+mod span_texts;
+mod trace_builder;
+mod trace_files;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use unspool_model::edit::redact::Redactor;
-use unspool_model::log::Source;
-use unspool_model::price::{Prices, Shares};
-use unspool_model::secrets::Secrets;
+use unspool_model::log::TranscriptSource;
+use unspool_model::price::{CostShares, Prices};
+use unspool_model::secrets::SecretFinder;
 use unspool_model::session::{Index, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
-use unspool_model::view::agents::{self, AgentFile, AgentRow};
+use unspool_model::view::agents::{self, AgentRow, SubAgentSession};
 use unspool_model::view::turns::{self, TurnRow};
-use unspool_model::view::workflow::Run;
+use unspool_model::view::workflow::WorkflowRun;
 
-use crate::id::{Digest, SpanId, TraceId};
-use build::Name;
-use files::File;
-pub use shape::Shape;
-pub use words::{Content, Part, Place, Words};
+use crate::trace_id::{SpanId, TraceDigest, TraceId};
+pub use span_text_rules::SpanTextRules;
+pub use span_texts::{SpanText, SpanTextContent, SpanTextLocation, SpanTextPart};
+use trace_builder::TraceIdSource;
+use trace_files::TraceFile;
 
 /// A session with everything that tells about it.
 #[derive(Clone)]
-pub struct Material<'a> {
+pub struct TraceInput<'a> {
     /// What its lines mean.
     pub session: &'a Session,
     /// Where its texts are.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn TranscriptSource,
     /// The files of its sub-agents.
-    pub agents: Vec<SubAgent<'a>>,
+    pub agents: Vec<TraceSubAgent<'a>>,
     /// Its workflow runs.
-    pub runs: &'a [Run],
+    pub runs: &'a [WorkflowRun],
     /// What models cost.
     pub prices: &'a Prices,
 }
 
 /// A sub-agent's own file.
 #[derive(Clone)]
-pub struct SubAgent<'a> {
+pub struct TraceSubAgent<'a> {
     /// Its lines and what its side file says.
-    pub file: AgentFile<'a>,
+    pub file: SubAgentSession<'a>,
     /// Where its texts are.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn TranscriptSource,
 }
 
 /// What the transcript does not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TraceFacts {
     /// The id of the session. Of a turn that several files hold, that of the oldest one:
-    /// see [`Trace::session`].
+    /// see [`TurnTrace::session`].
     pub session: String,
     /// The machine.
     pub host: Option<String>,
@@ -80,7 +80,7 @@ pub struct Facts {
 
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct TraceOptions<'a> {
     /// Send what the model thought.
     pub thinking: bool,
     /// Cut every text behind so many characters, with a note.
@@ -89,11 +89,11 @@ pub struct Options<'a> {
     pub redact: Option<&'a Redactor>,
 }
 
-impl Default for Options<'_> {
+impl Default for TraceOptions<'_> {
     fn default() -> Self {
         static MASKER: OnceLock<Redactor> = OnceLock::new();
-        let masker = MASKER.get_or_init(|| Redactor::masking(Secrets::standard().clone()));
-        Options {
+        let masker = MASKER.get_or_init(|| Redactor::masking(SecretFinder::standard().clone()));
+        TraceOptions {
             thinking: false,
             max_chars: None,
             redact: Some(masker),
@@ -103,7 +103,7 @@ impl Default for Options<'_> {
 
 /// How far a turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TraceState {
     /// It goes on, or nobody has answered yet: it waits.
     Open,
     /// It is over.
@@ -112,18 +112,18 @@ pub enum State {
 
 /// One turn.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct TurnTrace {
     /// Its id.
     pub id: TraceId,
     /// The id it had before anybody answered, if that is another: see
-    /// [`Traces::turn_unanswered`].
+    /// [`SessionTurnTraces::turn_unanswered`].
     pub unanswered: Option<TraceId>,
     /// The number of the turn in its file, from 1; 0 for what stands before the first.
     pub n: usize,
     /// Whether it may be sent.
-    pub state: State,
+    pub state: TraceState,
     /// What it holds: a turn that was sent under another digest has changed.
-    pub digest: Digest,
+    pub digest: TraceDigest,
     /// The session it belongs to; to be set to that of the oldest file that holds the turn.
     pub session: String,
     /// The uuid of its prompt's line.
@@ -137,10 +137,10 @@ pub struct Trace {
     /// What the prompt's line tells, and what the caller knows.
     pub metadata: Vec<(&'static str, Value)>,
     /// Its spans: the root first, every parent before its children.
-    pub spans: Vec<Span>,
+    pub spans: Vec<TraceSpan>,
 }
 
-impl Trace {
+impl TurnTrace {
     /// What it is called.
     pub fn name(&self) -> String {
         format!("Turn {}", self.n)
@@ -169,7 +169,7 @@ impl Trace {
 
 /// What a span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TraceSpanKind {
     /// A turn, or a sub-agent.
     Agent,
     /// One message of a model.
@@ -180,21 +180,21 @@ pub enum Kind {
     Event,
 }
 
-impl Kind {
+impl TraceSpanKind {
     /// `langfuse.observation.type`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Agent => "agent",
-            Kind::Generation => "generation",
-            Kind::Tool => "tool",
-            Kind::Event => "event",
+            TraceSpanKind::Agent => "agent",
+            TraceSpanKind::Generation => "generation",
+            TraceSpanKind::Tool => "tool",
+            TraceSpanKind::Event => "event",
         }
     }
 }
 
 /// How well it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum TraceSpanLevel {
     /// Of little interest.
     Debug,
     /// As usual.
@@ -205,27 +205,27 @@ pub enum Level {
     Error,
 }
 
-impl Level {
+impl TraceSpanLevel {
     /// `langfuse.observation.level`.
     pub fn name(self) -> &'static str {
         match self {
-            Level::Debug => "DEBUG",
-            Level::Default => "DEFAULT",
-            Level::Warning => "WARNING",
-            Level::Error => "ERROR",
+            TraceSpanLevel::Debug => "DEBUG",
+            TraceSpanLevel::Default => "DEFAULT",
+            TraceSpanLevel::Warning => "WARNING",
+            TraceSpanLevel::Error => "ERROR",
         }
     }
 }
 
 /// One span.
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct TraceSpan {
     /// Its id.
     pub id: SpanId,
     /// The span it stands under; `None` for the root.
     pub parent: Option<SpanId>,
     /// What it is.
-    pub kind: Kind,
+    pub kind: TraceSpanKind,
     /// `Turn N`, a model, a tool, a kind of agent, or what happened.
     pub name: String,
     /// When it began.
@@ -233,19 +233,19 @@ pub struct Span {
     /// When it was over, never before it began.
     pub end: Option<Time>,
     /// How well it went.
-    pub level: Level,
+    pub level: TraceSpanLevel,
     /// Why, where that needs no look into the file.
     pub status: Option<&'static str>,
     /// What it was given.
-    pub input: Place,
+    pub input: SpanTextLocation,
     /// What came of it.
-    pub output: Place,
+    pub output: SpanTextLocation,
     /// The id that the transcript gives it: of the message, the call or the agent.
     pub origin: Option<String>,
     /// Tokens, if a line said.
     pub usage: Option<Usage>,
     /// What they cost, if that is known.
-    pub cost: Option<Shares>,
+    pub cost: Option<CostShares>,
     /// Why the model stopped.
     pub stop: Option<String>,
     /// The ids and tools of the calls of a generation.
@@ -255,13 +255,13 @@ pub struct Span {
 }
 
 /// The traces of a session.
-pub struct Traces<'a> {
-    files: Vec<File<'a>>,
+pub struct SessionTurnTraces<'a> {
+    files: Vec<TraceFile<'a>>,
     /// How many turns stand before those of the session as it was read.
     before: usize,
     prices: &'a Prices,
-    facts: &'a Facts,
-    options: Options<'a>,
+    facts: &'a TraceFacts,
+    options: TraceOptions<'a>,
     rows: Vec<TurnRow>,
     last_lines: Vec<u32>,
     agents: Vec<AgentRow>,
@@ -273,26 +273,31 @@ pub struct Traces<'a> {
     copies: HashMap<&'a str, Vec<Index>>,
 }
 
-impl<'a> Traces<'a> {
+impl<'a> SessionTurnTraces<'a> {
     /// Looks over the session once.
-    pub fn new(material: Material<'a>, facts: &'a Facts, options: Options<'a>) -> Traces<'a> {
-        let Material {
+    pub fn new(
+        material: TraceInput<'a>,
+        facts: &'a TraceFacts,
+        options: TraceOptions<'a>,
+    ) -> SessionTurnTraces<'a> {
+        let TraceInput {
             session,
             source,
             agents,
             runs,
             prices,
         } = material;
-        let rows = turns::outline(session, turns::Options::default());
-        let listed: Vec<AgentFile<'_>> = agents.iter().map(|agent| agent.file.clone()).collect();
+        let rows = turns::outline(session, turns::TurnOptions::default());
+        let listed: Vec<SubAgentSession<'_>> =
+            agents.iter().map(|agent| agent.file.clone()).collect();
         let agent_rows = agents::agents(session, source, &listed, runs);
-        let mut files = vec![File::new(session, source)];
+        let mut files = vec![TraceFile::new(session, source)];
         files.extend(
             agents
                 .iter()
-                .map(|agent| File::new(agent.file.session, agent.source)),
+                .map(|agent| TraceFile::new(agent.file.session, agent.source)),
         );
-        let mut traces = Traces {
+        let mut traces = SessionTurnTraces {
             last_lines: last_lines(session, &files[0]),
             files,
             before: 0,
@@ -313,8 +318,8 @@ impl<'a> Traces<'a> {
     }
 
     /// The same of a session that was read from behind so many turns on.
-    pub fn behind(self, turns: usize) -> Traces<'a> {
-        Traces {
+    pub fn behind(self, turns: usize) -> SessionTurnTraces<'a> {
+        SessionTurnTraces {
             before: turns,
             ..self
         }
@@ -331,14 +336,22 @@ impl<'a> Traces<'a> {
     }
 
     /// The trace of turn `n`, from 1; 0 is what stands before the first.
-    pub fn turn(&self, n: usize) -> Option<Trace> {
-        Some(build::trace(self, self.row(n)?, Name::Reply))
+    pub fn turn(&self, n: usize) -> Option<TurnTrace> {
+        Some(trace_builder::trace(
+            self,
+            self.row(n)?,
+            TraceIdSource::Reply,
+        ))
     }
 
     /// The same under the id it had before anybody answered: whoever sent it then goes on
     /// under that id, or there would be two of them.
-    pub fn turn_unanswered(&self, n: usize) -> Option<Trace> {
-        Some(build::trace(self, self.row(n)?, Name::Prompt))
+    pub fn turn_unanswered(&self, n: usize) -> Option<TurnTrace> {
+        Some(trace_builder::trace(
+            self,
+            self.row(n)?,
+            TraceIdSource::Prompt,
+        ))
     }
 
     fn row(&self, n: usize) -> Option<&TurnRow> {
@@ -352,25 +365,25 @@ impl<'a> Traces<'a> {
     }
 
     /// All traces in order, each made when it is asked for.
-    pub fn iter(&self) -> impl Iterator<Item = Trace> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = TurnTrace> + '_ {
         self.rows
             .iter()
-            .map(|row| build::trace(self, row, Name::Reply))
+            .map(|row| trace_builder::trace(self, row, TraceIdSource::Reply))
     }
 
     /// The texts at a place, as they may leave the machine.
-    pub fn read(&self, place: &Place) -> Words {
+    pub fn read(&self, place: &SpanTextLocation) -> SpanText {
         self.read_as(place, &self.shape())
     }
 
     /// The same, shaped otherwise.
-    pub fn read_as(&self, place: &Place, shape: &Shape<'_>) -> Words {
-        words::read(self, place, shape)
+    pub fn read_as(&self, place: &SpanTextLocation, shape: &SpanTextRules<'_>) -> SpanText {
+        span_texts::read(self, place, shape)
     }
 
     /// How texts are shaped before they leave.
-    pub fn shape(&self) -> Shape<'a> {
-        Shape {
+    pub fn shape(&self) -> SpanTextRules<'a> {
+        SpanTextRules {
             redact: self.options.redact,
             max_chars: self.options.max_chars,
             thinking: self.options.thinking,
@@ -378,7 +391,7 @@ impl<'a> Traces<'a> {
     }
 
     /// What the caller knows.
-    pub fn facts(&self) -> &'a Facts {
+    pub fn facts(&self) -> &'a TraceFacts {
         self.facts
     }
 
@@ -387,7 +400,7 @@ impl<'a> Traces<'a> {
     pub fn has_own_agents(&self) -> bool {
         let start = self.rows.first().and_then(|row| row.at);
         let mut files = self.files[1..].iter();
-        let is_new = |file: &File<'_>| match (start, file.session.first) {
+        let is_new = |file: &TraceFile<'_>| match (start, file.session.first) {
             (Some(start), Some(first)) => start <= first,
             _ => false,
         };
@@ -465,7 +478,7 @@ fn copies(session: &Session) -> HashMap<&str, Vec<Index>> {
 }
 
 /// The last line of each turn, by its number.
-fn last_lines(session: &Session, file: &File<'_>) -> Vec<u32> {
+fn last_lines(session: &Session, file: &TraceFile<'_>) -> Vec<u32> {
     let mut last = vec![0; session.turns.len() + 1];
     for (record, place) in session.records.iter().zip(&file.places) {
         if record.thread == 0 {

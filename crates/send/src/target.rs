@@ -1,12 +1,12 @@
 //! Where traces go: an address, what opens it, and what names it in the ledger.
 //!
-//! Plain data. Who reads the environment fills it in, and says in [`Names`] which variables it
+//! Plain data. Who reads the environment fills it in, and says in [`TargetVariables`] which variables it
 //! was made of, so that an error can name what to set.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::ledger::Key;
+use crate::ledger::ReceiverKey;
 
 /// Where Langfuse is unless somebody says otherwise.
 pub const LANGFUSE: &str = "https://cloud.langfuse.com";
@@ -16,7 +16,7 @@ pub const COLLECTOR: &str = "http://localhost:4318";
 
 /// A receiver of traces.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct TraceTarget {
     /// What it is called, for people.
     pub name: &'static str,
     /// The whole address of its traces.
@@ -32,23 +32,23 @@ pub struct Target {
     /// Certificates to trust beside those of the system, as PEM.
     pub certificate: Option<Vec<u8>>,
     /// What to name in errors.
-    pub names: Names,
+    pub names: TargetVariables,
 }
 
 /// Which variables a target was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct TargetVariables {
     /// Where the address is from.
     pub address: &'static str,
     /// Where the keys are from.
     pub keys: &'static str,
 }
 
-impl Target {
+impl TraceTarget {
     /// A project of Langfuse, by its keys.
-    pub fn langfuse(base: &str, public: &str, secret: &str, names: Names) -> Target {
+    pub fn langfuse(base: &str, public: &str, secret: &str, names: TargetVariables) -> TraceTarget {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Target {
+        TraceTarget {
             name: "Langfuse",
             address: join(base, "api/public/otel/v1/traces"),
             login: Some((public.to_owned(), secret.to_owned())),
@@ -67,8 +67,12 @@ impl Target {
     }
 
     /// Any receiver of OTLP over HTTP, by the whole address of its traces.
-    pub fn otlp(address: &str, headers: Vec<(String, String)>, names: Names) -> Target {
-        Target {
+    pub fn otlp(
+        address: &str,
+        headers: Vec<(String, String)>,
+        names: TargetVariables,
+    ) -> TraceTarget {
+        TraceTarget {
             name: "the receiver",
             address: address.trim().to_owned(),
             login: None,
@@ -82,7 +86,7 @@ impl Target {
 
     /// What stands for it in the ledger: its address, and what tells one project there from
     /// another. Never what opens it: for Langfuse, the public key alone.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> ReceiverKey {
         let mut hash = blake3::Hasher::new();
         let mut add = |text: &str| {
             hash.update(&(text.len() as u64).to_le_bytes());
@@ -102,12 +106,12 @@ impl Target {
         }
         let mut key = [0; 8];
         key.copy_from_slice(&hash.finalize().as_bytes()[..8]);
-        Key(key)
+        ReceiverKey(key)
     }
 }
 
 // Written by hand, so that no log ever holds a key.
-impl fmt::Debug for Target {
+impl fmt::Debug for TraceTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
@@ -122,26 +126,26 @@ pub fn join(base: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
-    const NAMES: Names = Names {
+    const NAMES: TargetVariables = TargetVariables {
         address: "LANGFUSE_BASE_URL",
         keys: "LANGFUSE_PUBLIC_KEY",
     };
 
     #[test]
     fn langfuse_is_spoken_to_below_its_base() {
-        let target = Target::langfuse("https://x.y/ ", "pk", "sk", NAMES);
+        let target = TraceTarget::langfuse("https://x.y/ ", "pk", "sk", NAMES);
         assert_eq!(target.address, "https://x.y/api/public/otel/v1/traces");
         assert!(!format!("{target:?}").contains("sk"));
     }
 
     #[test]
     fn another_project_or_address_is_another_target_and_another_secret_is_not() {
-        let key = |base, public, secret| Target::langfuse(base, public, secret, NAMES).key();
+        let key = |base, public, secret| TraceTarget::langfuse(base, public, secret, NAMES).key();
         assert_eq!(key("http://a", "p", "s"), key("http://a/", "p", "t"));
         assert_ne!(key("http://a", "p", "s"), key("http://a", "q", "s"));
         assert_ne!(key("http://a", "p", "s"), key("http://b", "p", "s"));
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let otlp = |headers| Target::otlp("http://a", headers, NAMES).key();
+        let otlp = |headers| TraceTarget::otlp("http://a", headers, NAMES).key();
         let (x, y) = (header("x", "1"), header("y", "1"));
         assert_eq!(otlp(vec![x.clone(), y.clone()]), otlp(vec![y, x.clone()]));
         assert_ne!(otlp(vec![x]), otlp(vec![]));

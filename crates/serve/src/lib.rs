@@ -1,25 +1,25 @@
 //! The dashboard and its API, on this machine only.
 //!
 //! [`start`] binds, and from then on answers on threads of its own. What is answered comes from
-//! an [`Answers`], which knows sessions; what changes, from a [`Live`] loop. Here stand only
+//! a [`DashboardApi`], which knows sessions; what changes, from a [`LiveSessions`] loop. Here stand only
 //! HTTP and who may ask ([`guard`]).
 
-mod answers;
 mod connections;
-mod events;
+mod credentials;
+mod dashboard_api;
+mod event_broadcast;
+mod event_stream;
 #[cfg(test)]
-mod flood;
-mod guard;
-mod hub;
+mod flood_tests;
 mod listen;
 #[cfg(test)]
-mod load;
+mod load_tests;
 mod openapi;
-mod page;
-mod patient;
+mod page_files;
 mod peer_owner;
+mod request_guard;
 mod routes;
-mod secret;
+mod write_timeout;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -28,20 +28,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use unspool_live::Live;
+use unspool_live::LiveSessions;
 
-pub use answers::{
-    Answer, Answers, ContextAsk, ExportAsk, FindAsk, ItemsAsk, Kind, Refused, SearchAsk,
-    SessionsAsk, Thread, TimelineAsk, TrimAsk, TurnsAsk, UsageAsk,
+pub use dashboard_api::{
+    ContextQuery, DashboardApi, DashboardError, DashboardResponse, ExportQuery, FindQuery,
+    ItemsQuery, ResponseKind, SearchSessionsQuery, SessionsQuery, ThreadQuery, TimelineQuery,
+    TrimQuery, TurnsQuery, UsageQuery,
 };
 
-use crate::guard::Guard;
-use crate::hub::Hub;
-use crate::secret::Keys;
+use crate::credentials::ServerCredentials;
+use crate::event_broadcast::EventBroadcast;
+use crate::request_guard::RequestGuard;
 
 /// Where to listen, and how.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct ServerSettings {
     /// The address; `None` for both loopback addresses.
     pub address: Option<IpAddr>,
     /// The port; 0 for any.
@@ -57,18 +58,18 @@ pub struct Setting {
 }
 
 /// A server that answers until it is dropped or stopped.
-pub struct Running {
+pub struct RunningServer {
     /// Where the dashboard is, with the token that opens it.
     pub link: String,
     /// The port it listens on.
     pub port: u16,
-    keys: Arc<Keys>,
+    keys: Arc<ServerCredentials>,
     origin: String,
     stop: watch::Sender<bool>,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-impl Running {
+impl RunningServer {
     /// A link that opens the dashboard once, soon: for command lines, which others may read.
     pub fn ticket(&self) -> io::Result<String> {
         Ok(format!("{}/#token={}", self.origin, self.keys.ticket()?))
@@ -91,7 +92,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.stop();
     }
@@ -115,11 +116,11 @@ async fn ended() -> io::Result<()> {
 }
 
 /// What every request may need.
-struct State {
-    answers: Arc<dyn Answers>,
-    hub: Arc<Hub>,
-    guard: Guard,
-    keys: Arc<Keys>,
+struct ServerState {
+    answers: Arc<dyn DashboardApi>,
+    hub: Arc<EventBroadcast>,
+    guard: RequestGuard,
+    keys: Arc<ServerCredentials>,
     version: String,
     began: Instant,
     heavy: tokio::sync::Semaphore,
@@ -136,11 +137,19 @@ const HEAVY: usize = 2;
 const WORKERS: usize = 64;
 
 /// Binds and answers.
-pub fn start(setting: &Setting, answers: Arc<dyn Answers>, live: Live) -> io::Result<Running> {
-    begin(setting, answers, Hub::start(&live)?)
+pub fn start(
+    setting: &ServerSettings,
+    answers: Arc<dyn DashboardApi>,
+    live: LiveSessions,
+) -> io::Result<RunningServer> {
+    begin(setting, answers, EventBroadcast::start(&live)?)
 }
 
-fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Result<Running> {
+fn begin(
+    setting: &ServerSettings,
+    answers: Arc<dyn DashboardApi>,
+    hub: Arc<EventBroadcast>,
+) -> io::Result<RunningServer> {
     let tls = setting.tls.as_ref().map(listen::tls).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -151,7 +160,7 @@ fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Res
     let inside = runtime.enter();
     let (sockets, port) = listen::bind(setting)?;
     drop(inside);
-    let keys = Arc::new(Keys::new()?);
+    let keys = Arc::new(ServerCredentials::new()?);
     let scheme = if tls.is_some() { "https" } else { "http" };
     let host = match setting.address {
         Some(address) if !address.is_unspecified() => address,
@@ -160,10 +169,10 @@ fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Res
     };
     let origin = format!("{scheme}://{}", SocketAddr::new(host, port));
     let (stop, stopped) = watch::channel(false);
-    let state = Arc::new(State {
+    let state = Arc::new(ServerState {
         answers,
         hub,
-        guard: Guard::new(scheme, port, &setting.names),
+        guard: RequestGuard::new(scheme, port, &setting.names),
         keys: Arc::clone(&keys),
         version: setting.version.clone(),
         began: Instant::now(),
@@ -177,7 +186,7 @@ fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Res
         let (routes, tls) = (routes.clone(), tls.clone());
         runtime.spawn(listen::serve(socket, routes, tls, Arc::clone(&connections)));
     }
-    Ok(Running {
+    Ok(RunningServer {
         link: format!("{origin}/#token={}", keys.token()),
         port,
         keys,

@@ -17,9 +17,9 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::Setting;
+use crate::ServerSettings;
 use crate::connections::{Connection, ConnectionLimits, Connections};
-use crate::patient::Patient;
+use crate::write_timeout::WriteTimeout;
 
 /// The head of a request must arrive within this time; so long may a connection be idle.
 const HEAD: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ const TRIED: u16 = 20;
 
 /// The address that a request came in at.
 #[derive(Clone, Copy, Debug)]
-pub struct Local(pub SocketAddr);
+pub struct LocalAddress(pub SocketAddr);
 
 /// Who sent a request.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub struct ConnectedPeer {
 }
 
 /// Binds all sockets; the port is the same for all.
-pub fn bind(setting: &Setting) -> io::Result<(Vec<TcpListener>, u16)> {
+pub fn bind(setting: &ServerSettings) -> io::Result<(Vec<TcpListener>, u16)> {
     if !setting.any_port && setting.port != 0 {
         return bind_port(setting, setting.port);
     }
@@ -66,7 +66,7 @@ pub fn bind(setting: &Setting) -> io::Result<(Vec<TcpListener>, u16)> {
     bound
 }
 
-fn bind_port(setting: &Setting, port: u16) -> io::Result<(Vec<TcpListener>, u16)> {
+fn bind_port(setting: &ServerSettings, port: u16) -> io::Result<(Vec<TcpListener>, u16)> {
     let first = setting.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let first = open(first, port)?;
     let port = first.local_addr()?.port();
@@ -176,8 +176,10 @@ async fn talk(stream: TcpStream, peer: ConnectedPeer, routes: Router, tls: Optio
         return;
     };
     let _ = stream.set_nodelay(true);
-    let routes = routes.layer(Extension(Local(local))).layer(Extension(peer));
-    let stream = Patient::new(stream);
+    let routes = routes
+        .layer(Extension(LocalAddress(local)))
+        .layer(Extension(peer));
+    let stream = WriteTimeout::new(stream);
     match tls {
         None => speak(stream, routes).await,
         Some(tls) => {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use unspool_show::wire::SCHEMAS;
 
 /// What an address gives.
-struct Place {
+struct ApiEndpoint {
     path: &'static str,
     method: &'static str,
     about: &'static str,
@@ -18,8 +18,8 @@ const fn get(
     about: &'static str,
     gives: Option<(&'static str, bool)>,
     queries: &'static [&'static str],
-) -> Place {
-    Place {
+) -> ApiEndpoint {
+    ApiEndpoint {
         path,
         method: "get",
         about,
@@ -28,7 +28,7 @@ const fn get(
     }
 }
 
-const PLACES: &[Place] = &[
+const PLACES: &[ApiEndpoint] = &[
     get("/api/health", "server health", Some(("health", false)), &[]),
     get(
         "/api/sessions",
@@ -137,21 +137,21 @@ const PLACES: &[Place] = &[
         &["session", "after"],
     ),
     get("/api/openapi.json", "this document", None, &[]),
-    Place {
+    ApiEndpoint {
         path: "/api/login",
         method: "post",
         about: "exchanges the token for an access key, to be sent as `Authorization: Bearer`",
         gives: None,
         queries: &[],
     },
-    Place {
+    ApiEndpoint {
         path: "/api/logout",
         method: "post",
         about: "revokes the access key that it is sent with",
         gives: None,
         queries: &[],
     },
-    Place {
+    ApiEndpoint {
         path: "/api/hook",
         method: "post",
         about: "accepts a hook event as Claude Code sends it",
@@ -166,7 +166,7 @@ pub fn document(version: &str) -> Value {
     for (name, schema) in SCHEMAS {
         take(&mut schemas, name, schema().to_value());
     }
-    let turn = schemars::schema_for!(unspool_show::wire::detail::TurnAt);
+    let turn = schemars::schema_for!(unspool_show::wire::detail::TurnDetailRow);
     take(&mut schemas, "turn_at", turn.to_value());
     let mut paths = Map::new();
     for place in PLACES {
@@ -233,7 +233,7 @@ fn relink(value: &mut Value) {
     }
 }
 
-fn operation(place: &Place) -> Value {
+fn operation(place: &ApiEndpoint) -> Value {
     let inside = place.path.split('/').filter_map(|part| {
         let name = part.strip_prefix('{')?.strip_suffix('}')?;
         Some(

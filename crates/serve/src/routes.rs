@@ -19,11 +19,13 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use unspool_show::wire::detail::HealthRow;
 
-use crate::answers::{Answer, Answers, Kind, Refused, without_tokens};
-use crate::guard::{self, Refusal};
-use crate::listen::{ConnectedPeer, Local};
-use crate::secret::Login;
-use crate::{State, events, hub, openapi, page, peer_owner};
+use crate::credentials::LoginOutcome;
+use crate::dashboard_api::{
+    DashboardApi, DashboardError, DashboardResponse, ResponseKind, without_tokens,
+};
+use crate::listen::{ConnectedPeer, LocalAddress};
+use crate::request_guard::{self, RequestRefusal};
+use crate::{ServerState, event_broadcast, event_stream, openapi, page_files, peer_owner};
 
 /// The largest body that is read.
 const BODY: usize = 1 << 20;
@@ -37,12 +39,12 @@ const ARRIVAL: Duration = Duration::from_secs(10);
 /// How long to wait for a turn to do heavy work.
 const QUEUE: Duration = Duration::from_secs(30);
 
-type App = Arc<State>;
+type SharedServerState = Arc<ServerState>;
 
 /// Every address.
-pub fn routes(state: App, listeners: usize) -> Router {
+pub fn routes(state: SharedServerState, listeners: usize) -> Router {
     let listeners = Arc::new(Semaphore::new(listeners));
-    let listen = move |state: Shared<App>, headers: HeaderMap, uri: Uri| {
+    let listen = move |state: Shared<SharedServerState>, headers: HeaderMap, uri: Uri| {
         let listeners = Arc::clone(&listeners);
         async move { listen(state, headers, uri, listeners).await }
     };
@@ -81,8 +83,8 @@ pub fn routes(state: App, listeners: usize) -> Router {
 
 /// Refuses what was not meant for us, before anything else, and marks every answer.
 async fn guarded(
-    state: Shared<App>,
-    Extension(Local(local)): Extension<Local>,
+    state: Shared<SharedServerState>,
+    Extension(LocalAddress(local)): Extension<LocalAddress>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -94,16 +96,16 @@ async fn guarded(
     let mut answer = match allowed {
         Err(refusal) => refused(refusal),
         Ok(()) if is_data => next.run(request).await,
-        Ok(()) if matches!(*request.method(), Method::GET | Method::HEAD) => page::page(path),
-        Ok(()) => told(&Refused::new(405, "only GET and HEAD are allowed")),
+        Ok(()) if matches!(*request.method(), Method::GET | Method::HEAD) => page_files::page(path),
+        Ok(()) => told(&DashboardError::new(405, "only GET and HEAD are allowed")),
     };
     let heads = answer.headers_mut();
-    for (name, value) in guard::ALWAYS {
+    for (name, value) in request_guard::ALWAYS {
         heads.insert(name, HeaderValue::from_static(value));
     }
     heads
         .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static(guard::DATA));
+        .or_insert(HeaderValue::from_static(request_guard::DATA));
     heads
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
@@ -112,37 +114,39 @@ async fn guarded(
 
 /// Refuses who proves nothing.
 async fn proven(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Extension(peer): Extension<ConnectedPeer>,
     request: Request,
     next: Next,
 ) -> Response {
     match state.guard.proven(&state.keys, request.headers()) {
         Err(refusal) => refused(refusal),
-        Ok(()) if !peer.connection.prove() => told(&Refused::new(503, "too many connections")),
+        Ok(()) if !peer.connection.prove() => {
+            told(&DashboardError::new(503, "too many connections"))
+        }
         Ok(()) => next.run(request).await,
     }
 }
 
 #[derive(Serialize)]
-struct Wrong<'a> {
+struct ErrorJson<'a> {
     error: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
 }
 
-fn refused(refusal: Refusal) -> Response {
+fn refused(refusal: RequestRefusal) -> Response {
     let (error, hint) = refusal.words();
-    let mut answer = told(&Refused::new(403, error).hint(hint));
-    if refusal == Refusal::Token {
+    let mut answer = told(&DashboardError::new(403, error).hint(hint));
+    if refusal == RequestRefusal::Token {
         let heads = answer.headers_mut();
         heads.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     answer
 }
 
-fn told(refused: &Refused) -> Response {
-    let wrong = Wrong {
+fn told(refused: &DashboardError) -> Response {
+    let wrong = ErrorJson {
         error: &refused.error,
         hint: refused.hint.as_deref(),
     };
@@ -164,17 +168,17 @@ fn told(refused: &Refused) -> Response {
     answer
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for DashboardError {
     fn into_response(self) -> Response {
         told(&self)
     }
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for DashboardResponse {
     fn into_response(self) -> Response {
         let kind = match self.kind {
-            Kind::Json => "application/json",
-            Kind::Image(kind) => kind,
+            ResponseKind::Json => "application/json",
+            ResponseKind::Image(kind) => kind,
         };
         let mut answer = Response::new(Body::from(self.bytes));
         let heads = answer.headers_mut();
@@ -190,63 +194,66 @@ impl IntoResponse for Answer {
 
 /// Works an answer out on a thread that may wait.
 async fn asked(
-    state: &App,
-    job: impl FnOnce(&dyn Answers) -> Result<Answer, Refused> + Send + 'static,
+    state: &SharedServerState,
+    job: impl FnOnce(&dyn DashboardApi) -> Result<DashboardResponse, DashboardError> + Send + 'static,
 ) -> Response {
     let answers = Arc::clone(&state.answers);
     match tokio::task::spawn_blocking(move || job(&*answers)).await {
         Ok(Ok(answer)) => answer.into_response(),
         Ok(Err(refused)) => told(&refused),
-        Err(_) => told(&Refused::failed("internal error")),
+        Err(_) => told(&DashboardError::failed("internal error")),
     }
 }
 
 /// The same for what takes all there is: only some at a time.
 async fn asked_much(
-    state: &App,
-    job: impl FnOnce(&dyn Answers) -> Result<Answer, Refused> + Send + 'static,
+    state: &SharedServerState,
+    job: impl FnOnce(&dyn DashboardApi) -> Result<DashboardResponse, DashboardError> + Send + 'static,
 ) -> Response {
     match timeout(QUEUE, state.heavy.acquire()).await {
         Ok(Ok(_turn)) => asked(state, job).await,
-        _ => told(&Refused::new(503, "too many requests at the same time")),
+        _ => told(&DashboardError::new(
+            503,
+            "too many requests at the same time",
+        )),
     }
 }
 
 /// What stands behind the question mark.
-fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refused> {
+fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, DashboardError> {
     let query = axum::extract::Query::<T>::try_from_uri(uri);
     query
         .map(|query| query.0)
-        .map_err(|why| Refused::bad(why.body_text()))
+        .map_err(|why| DashboardError::bad(why.body_text()))
 }
 
 /// The longest id.
 const LONGEST: usize = 100;
 
 /// An id as names of sessions are; anything else is no id. It is looked up, never made a path.
-fn id(text: &str) -> Result<&str, Refused> {
+fn id(text: &str) -> Result<&str, DashboardError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if text.is_empty() || text.len() > LONGEST || !text.bytes().all(plain) {
-        return Err(Refused::absent("no such session"));
+        return Err(DashboardError::absent("no such session"));
     }
     Ok(text)
 }
 
-fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Refused> {
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, DashboardError> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| plain);
-    number.ok_or_else(|| Refused::absent(format!("no such {what}")))
+    number.ok_or_else(|| DashboardError::absent(format!("no such {what}")))
 }
 
 async fn absent() -> Response {
-    told(&Refused::absent("no such path").hint("`/api/openapi.json` lists all paths"))
+    told(&DashboardError::absent("no such path").hint("`/api/openapi.json` lists all paths"))
 }
 
 async fn not_allowed() -> Response {
-    told(&Refused::new(405, "method not allowed"))
+    told(&DashboardError::new(405, "method not allowed"))
 }
 
-async fn health(state: Shared<App>) -> Response {
+async fn health(state: Shared<SharedServerState>) -> Response {
     let (sessions, scanned) = state.hub.count();
     let row = HealthRow {
         ok: true,
@@ -256,50 +263,53 @@ async fn health(state: Shared<App>) -> Response {
         scanned,
         uptime_ms: u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
-    match Answer::json(&row) {
+    match DashboardResponse::json(&row) {
         Ok(answer) => answer.into_response(),
         Err(refused) => told(&refused),
     }
 }
 
-async fn described(state: Shared<App>) -> Response {
-    match Answer::json(&openapi::document(&state.version)) {
+async fn described(state: Shared<SharedServerState>) -> Response {
+    match DashboardResponse::json(&openapi::document(&state.version)) {
         Ok(answer) => answer.into_response(),
         Err(refused) => told(&refused),
     }
 }
 
 #[derive(Deserialize)]
-struct LoginAsk {
+struct LoginRequest {
     token: String,
 }
 
 /// Reads a body that must not be large or late.
-async fn body(request: Request, most: usize) -> Result<(HeaderMap, Bytes), Refused> {
+async fn body(request: Request, most: usize) -> Result<(HeaderMap, Bytes), DashboardError> {
     let (head, body) = request.into_parts();
     let said = head.headers.get(header::CONTENT_LENGTH);
     let said = said.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let too_large = || Refused::new(413, "the body is too large");
+    let too_large = || DashboardError::new(413, "the body is too large");
     if said.is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }
     match timeout(ARRIVAL, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok((head.headers, bytes)),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Refused::new(408, "timed out waiting for the request body")),
+        Err(_) => Err(DashboardError::new(
+            408,
+            "timed out waiting for the request body",
+        )),
     }
 }
 
 /// What a login gives.
 #[derive(Serialize)]
-struct LoginRow {
+struct LoginResponse {
     /// What to send as `Authorization: Bearer` from now on.
     token: String,
 }
 
 async fn login(
-    state: Shared<App>,
-    Extension(Local(local)): Extension<Local>,
+    state: Shared<SharedServerState>,
+    Extension(LocalAddress(local)): Extension<LocalAddress>,
     Extension(peer): Extension<ConnectedPeer>,
     request: Request,
 ) -> Response {
@@ -310,42 +320,49 @@ async fn login(
         Ok(read) => read,
         Err(refused) => return told(&refused),
     };
-    let asked: Option<LoginAsk> = serde_json::from_slice(&bytes).ok();
+    let asked: Option<LoginRequest> = serde_json::from_slice(&bytes).ok();
     let token = asked.as_ref().map(|asked| asked.token.as_bytes());
-    let token = token.or_else(|| guard::bearer(&headers)).unwrap_or(b"");
+    let token = token
+        .or_else(|| request_guard::bearer(&headers))
+        .unwrap_or(b"");
     let is_owner = || !peer_owner::is_other_user(peer.address, local);
     match state.keys.login(token, peer.address.ip(), is_owner) {
-        Ok(Login::Access(token)) => match Answer::json(&LoginRow { token }) {
-            Ok(answer) => answer.into_response(),
-            Err(refused) => told(&refused),
-        },
-        Ok(Login::Wrong) => {
-            let (error, hint) = Refusal::Token.words();
-            told(&Refused::new(403, error).hint(hint))
+        Ok(LoginOutcome::Access(token)) => {
+            match DashboardResponse::json(&LoginResponse { token }) {
+                Ok(answer) => answer.into_response(),
+                Err(refused) => told(&refused),
+            }
         }
-        Ok(Login::TooMany) => told(&Refused::new(429, "too many wrong tokens")),
-        Err(error) => told(&Refused::failed(error)),
+        Ok(LoginOutcome::Wrong) => {
+            let (error, hint) = RequestRefusal::Token.words();
+            told(&DashboardError::new(403, error).hint(hint))
+        }
+        Ok(LoginOutcome::TooMany) => told(&DashboardError::new(429, "too many wrong tokens")),
+        Err(error) => told(&DashboardError::failed(error)),
     }
 }
 
-async fn logout(state: Shared<App>, headers: HeaderMap) -> Response {
-    if let Some(key) = guard::bearer(&headers) {
+async fn logout(state: Shared<SharedServerState>, headers: HeaderMap) -> Response {
+    if let Some(key) = request_guard::bearer(&headers) {
         state.keys.logout(key);
     }
     StatusCode::NO_CONTENT.into_response()
 }
 
-async fn sessions(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+async fn sessions(state: Shared<SharedServerState>, uri: Uri) -> Result<Response, DashboardError> {
     let ask = query(&uri)?;
     let hub = Arc::clone(&state.hub);
     Ok(asked(&state, move |answers| {
         let (rows, scanned) = hub.rows();
-        answers.sessions(&ask, hub::sorted(rows), scanned)
+        answers.sessions(&ask, event_broadcast::sorted(rows), scanned)
     })
     .await)
 }
 
-async fn session(state: Shared<App>, Path(text): Path<String>) -> Result<Response, Refused> {
+async fn session(
+    state: Shared<SharedServerState>,
+    Path(text): Path<String>,
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     let row = state.hub.row(&id);
     Ok(asked(&state, move |answers| answers.session(&id, row)).await)
@@ -355,10 +372,10 @@ async fn session(state: Shared<App>, Path(text): Path<String>) -> Result<Respons
 macro_rules! about {
     ($name:ident, $how:ident) => {
         async fn $name(
-            state: Shared<App>,
+            state: Shared<SharedServerState>,
             Path(text): Path<String>,
             uri: Uri,
-        ) -> Result<Response, Refused> {
+        ) -> Result<Response, DashboardError> {
             let id = id(&text)?.to_owned();
             let ask = query(&uri)?;
             Ok($how(&state, move |answers| answers.$name(&id, &ask)).await)
@@ -374,85 +391,91 @@ about!(context, asked);
 about!(trim, asked_much);
 
 async fn turn(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Path((text, n)): Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     let (n, ask) = (number(&n, "turn")?, query(&uri)?);
     Ok(asked(&state, move |answers| answers.turn(&id, n, &ask)).await)
 }
 
 async fn item(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Path((text, i)): Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     let (i, ask) = (number(&i, "item")?, query(&uri)?);
     Ok(asked(&state, move |answers| answers.item(&id, i, &ask)).await)
 }
 
 async fn raw(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Path((text, line)): Path<(String, String)>,
     uri: Uri,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     let (line, thread) = (number(&line, "line")?, query(&uri)?);
     Ok(asked(&state, move |answers| answers.raw(&id, line, &thread)).await)
 }
 
 async fn image(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Path((text, line, k)): Path<(String, String, String)>,
     uri: Uri,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     let (line, k, thread) = (number(&line, "line")?, number(&k, "image")?, query(&uri)?);
     Ok(asked(&state, move |answers| answers.image(&id, line, k, &thread)).await)
 }
 
-async fn tree(state: Shared<App>, Path(text): Path<String>) -> Result<Response, Refused> {
+async fn tree(
+    state: Shared<SharedServerState>,
+    Path(text): Path<String>,
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
     Ok(asked_much(&state, move |answers| answers.tree(&id)).await)
 }
 
-async fn search(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+async fn search(state: Shared<SharedServerState>, uri: Uri) -> Result<Response, DashboardError> {
     let ask = query(&uri)?;
     Ok(asked_much(&state, move |answers| answers.search(&ask)).await)
 }
 
-async fn usage(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+async fn usage(state: Shared<SharedServerState>, uri: Uri) -> Result<Response, DashboardError> {
     let ask = query(&uri)?;
     Ok(asked_much(&state, move |answers| answers.usage(&ask)).await)
 }
 
-async fn hook(state: Shared<App>, request: Request) -> Result<Response, Refused> {
+async fn hook(
+    state: Shared<SharedServerState>,
+    request: Request,
+) -> Result<Response, DashboardError> {
     let (_, bytes) = body(request, BODY).await?;
     let answers = Arc::clone(&state.answers);
     let done = tokio::task::spawn_blocking(move || answers.hook(&bytes)).await;
     match done {
         Ok(done) => done.map(|()| StatusCode::NO_CONTENT.into_response()),
-        Err(_) => Err(Refused::failed("internal error")),
+        Err(_) => Err(DashboardError::failed("internal error")),
     }
 }
 
 async fn listen(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     headers: HeaderMap,
     uri: Uri,
     listeners: Arc<Semaphore>,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let ask = query(&uri)?;
     let Ok(place) = listeners.try_acquire_owned() else {
-        return Err(Refused::new(503, "too many event streams"));
+        return Err(DashboardError::new(503, "too many event streams"));
     };
-    Ok(events::stream(&state, &headers, ask, place))
+    Ok(event_stream::stream(&state, &headers, ask, place))
 }
 
 /// What documents are, by the format that was asked for.
-fn document(to: &str) -> Result<(&'static str, &'static str), Refused> {
+fn document(to: &str) -> Result<(&'static str, &'static str), DashboardError> {
     Ok(match to {
         "html" => ("text/html; charset=utf-8", "html"),
         "md" => ("text/markdown; charset=utf-8", "md"),
@@ -461,7 +484,7 @@ fn document(to: &str) -> Result<(&'static str, &'static str), Refused> {
         "jsonl" => ("application/jsonl", "jsonl"),
         "messages" => ("application/json", "messages.json"),
         _ => {
-            return Err(Refused::bad(format!("`{to}` is not a format"))
+            return Err(DashboardError::bad(format!("`{to}` is not a format"))
                 .hint("use html, md, txt, json, jsonl or messages"));
         }
     })
@@ -469,23 +492,26 @@ fn document(to: &str) -> Result<(&'static str, &'static str), Refused> {
 
 /// A document as it is written, however large it is.
 async fn export(
-    state: Shared<App>,
+    state: Shared<SharedServerState>,
     Path(text): Path<String>,
     uri: Uri,
-) -> Result<Response, Refused> {
+) -> Result<Response, DashboardError> {
     let id = id(&text)?.to_owned();
-    let ask: crate::ExportAsk = query(&uri)?;
+    let ask: crate::ExportQuery = query(&uri)?;
     let (kind, ending) = document(ask.to.as_deref().unwrap_or("html"))?;
     let Ok(Ok(turn)) = timeout(QUEUE, state.heavy.acquire()).await else {
-        return Err(Refused::new(503, "too many requests at the same time"));
+        return Err(DashboardError::new(
+            503,
+            "too many requests at the same time",
+        ));
     };
     let name = format!("attachment; filename=\"{id}.{ending}\"");
-    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, Refused>>(4);
+    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, DashboardError>>(4);
     let answers = Arc::clone(&state.answers);
     tokio::task::spawn_blocking(move || {
-        let mut out = Pipe::new(sender.clone());
+        let mut out = ResponseBodyWriter::new(sender.clone());
         let written = answers.export(&id, &ask, &mut out);
-        let written = written.and_then(|()| out.flush().map_err(Refused::failed));
+        let written = written.and_then(|()| out.flush().map_err(DashboardError::failed));
         if let Err(refused) = written {
             let _ = sender.blocking_send(Err(refused));
         }
@@ -510,24 +536,24 @@ async fn export(
 }
 
 /// A writer whose bytes go out as they come, and which waits for whoever reads them.
-struct Pipe {
-    sender: mpsc::Sender<Result<Bytes, Refused>>,
+struct ResponseBodyWriter {
+    sender: mpsc::Sender<Result<Bytes, DashboardError>>,
     buffer: Vec<u8>,
 }
 
 /// How much goes out at once.
 const PART: usize = 64 << 10;
 
-impl Pipe {
-    fn new(sender: mpsc::Sender<Result<Bytes, Refused>>) -> Pipe {
-        Pipe {
+impl ResponseBodyWriter {
+    fn new(sender: mpsc::Sender<Result<Bytes, DashboardError>>) -> ResponseBodyWriter {
+        ResponseBodyWriter {
             sender,
             buffer: Vec::new(),
         }
     }
 }
 
-impl Write for Pipe {
+impl Write for ResponseBodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= PART {

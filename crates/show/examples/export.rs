@@ -5,43 +5,45 @@ use std::io::{self, BufWriter, Write};
 
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::row;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::session_row;
 use unspool_model::view::session_usage::SessionFiles;
-use unspool_model::view::status::Signals;
-use unspool_show::document::{self, Format, Options, Whole};
-use unspool_show::wire::session::{Place, SessionRow};
+use unspool_model::view::status::StatusSignals;
+use unspool_show::document::{self, DocumentFormat, DocumentOptions, DocumentSource};
+use unspool_show::wire::session::{SessionFileInfo, SessionJson};
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args().skip(1);
     let path = args.next().unwrap_or_default();
     let name = args.next().unwrap_or_else(|| "html".to_owned());
-    let format = Format::ALL.into_iter().find(|format| format.name() == name);
+    let format = DocumentFormat::ALL
+        .into_iter()
+        .find(|format| format.name() == name);
     let log = Log::new(std::fs::read(&path)?);
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     let now = session.last.unwrap_or(unspool_model::time::Time(0));
     let agents = HashMap::new();
-    let place = Place {
+    let place = SessionFileInfo {
         id: "example".to_owned(),
         path,
-        ..Place::default()
+        ..SessionFileInfo::default()
     };
-    let row = row::row(
+    let row = session_row::row(
         &SessionFiles::alone(&session),
         &HashMap::new(),
         Prices::bundled(),
-        &Signals::default(),
+        &StatusSignals::default(),
         now,
     );
-    let row = SessionRow::new(&session, row, place);
-    let whole = Whole {
+    let row = SessionJson::new(&session, row, place);
+    let whole = DocumentSource {
         session: &session,
         source: &log,
         agents: &agents,
         row: &row,
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let format = format.unwrap_or(Format::Html);
-    document::write(&mut out, &whole, format, &Options::default())?;
+    let format = format.unwrap_or(DocumentFormat::Html);
+    document::write(&mut out, &whole, format, &DocumentOptions::default())?;
     out.flush()
 }

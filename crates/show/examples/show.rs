@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{AgentFile, transcript};
-use unspool_show::{Style, Tools, conversation};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::transcript::{AgentTranscript, transcript};
+use unspool_model::view::turn_selection::TurnSelection;
+use unspool_show::{ConversationStyle, ToolDetail, conversation};
 
 fn main() -> std::io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,13 +15,13 @@ fn main() -> std::io::Result<()> {
     let Some(path) = arguments.first().map(Path::new) else {
         return Ok(());
     };
-    let (log, session) = open(path, Role::Main)?;
+    let (log, session) = open(path, TranscriptRole::Main)?;
     let files = agents(path)?;
     let mut map = HashMap::new();
     for (id, (log, session)) in &files {
         map.insert(
             id.clone(),
-            AgentFile {
+            AgentTranscript {
                 session,
                 source: log,
                 call: None,
@@ -30,11 +30,11 @@ fn main() -> std::io::Result<()> {
         );
     }
     let last = "-1".parse().ok().filter(|_| has("last"));
-    let pick = Pick {
+    let pick = TurnSelection {
         turns: last.into_iter().collect(),
         agents: has("agents"),
     };
-    let style = Style {
+    let style = ConversationStyle {
         width: arguments
             .get(1)
             .and_then(|width| width.parse().ok())
@@ -42,11 +42,11 @@ fn main() -> std::io::Result<()> {
         color: has("color"),
         thinking: has("thinking"),
         tools: if has("full") {
-            Tools::Full
+            ToolDetail::Full
         } else {
-            Tools::Short
+            ToolDetail::Short
         },
-        ..Style::default()
+        ..ConversationStyle::default()
     };
     let items = transcript(&session, &log, &map, &pick);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -54,7 +54,7 @@ fn main() -> std::io::Result<()> {
     std::io::Write::flush(&mut out)
 }
 
-fn open(path: &Path, role: Role) -> std::io::Result<(Log, Session)> {
+fn open(path: &Path, role: TranscriptRole) -> std::io::Result<(Log, Session)> {
     let log = Log::new(std::fs::read(path)?);
     let session = Session::from_log(&log, role);
     Ok((log, session))
@@ -82,7 +82,7 @@ fn agents(path: &Path) -> std::io::Result<Vec<File>> {
                 .extension()
                 .is_some_and(|extension| extension == "jsonl");
             if let Some(id) = name.strip_prefix("agent-").filter(|_| is_file) {
-                files.push((id.to_owned(), open(&path, Role::Agent)?));
+                files.push((id.to_owned(), open(&path, TranscriptRole::Agent)?));
             }
         }
     }

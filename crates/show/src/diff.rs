@@ -4,48 +4,49 @@
 //! compared here, and line numbers are left out because nobody knows them.
 
 use similar::{ChangeTag, TextDiff};
-use unspool_model::view::outcome::{Change, Hunk, Sign};
+use unspool_model::view::tool_outcome::{FileChange, PatchHunk, PatchSign};
 
-use crate::amount;
+use crate::format;
 use crate::layout::{cut, untabbed};
-use crate::style::{Line, Paint};
+use crate::style::{StyledLine, TextStyle};
 
 /// Unchanged lines kept around a change.
 const CONTEXT: usize = 2;
 
 /// How many lines were added and removed.
-pub fn counts(change: &Change) -> (u64, u64) {
+pub fn counts(change: &FileChange) -> (u64, u64) {
     let (mut added, mut removed) = (0, 0);
     for row in rows(change) {
         match row {
-            Row::Line {
-                sign: Sign::Added, ..
+            DiffRow::Line {
+                sign: PatchSign::Added,
+                ..
             } => added += 1,
-            Row::Line {
-                sign: Sign::Removed,
+            DiffRow::Line {
+                sign: PatchSign::Removed,
                 ..
             } => removed += 1,
-            Row::Line { .. } | Row::Gap => {}
+            DiffRow::Line { .. } | DiffRow::Gap => {}
         }
     }
     (added, removed)
 }
 
 /// The change in lines of at most `width` columns; at most `limit` lines, the rest counted.
-pub fn lines(change: &Change, width: usize, limit: usize) -> Vec<Line> {
+pub fn lines(change: &FileChange, width: usize, limit: usize) -> Vec<StyledLine> {
     let rows = match change {
         // All of a new file is new: no signs needed to say so.
-        Change::Written(text) => return written(text, width, limit),
-        Change::Hunks(_) | Change::Replaced(_) => rows(change),
+        FileChange::Written(text) => return written(text, width, limit),
+        FileChange::Hunks(_) | FileChange::Replaced(_) => rows(change),
     };
-    let last = rows.iter().filter_map(Row::number).max();
+    let last = rows.iter().filter_map(DiffRow::number).max();
     let digits = last.map_or(0, |last| last.to_string().len());
     let shown = if rows.len() > limit + 1 {
         limit
     } else {
         rows.len()
     };
-    let mut out: Vec<Line> = rows[..shown]
+    let mut out: Vec<StyledLine> = rows[..shown]
         .iter()
         .map(|row| row.line(digits, width))
         .collect();
@@ -54,12 +55,12 @@ pub fn lines(change: &Change, width: usize, limit: usize) -> Vec<Line> {
 }
 
 /// `… 14 more lines`.
-pub fn more(count: usize) -> Option<Line> {
-    let text = format!("… {}", amount::count(count as u64, "more line"));
-    (count > 0).then(|| Line::of(Paint::DIM, &text))
+pub fn more(count: usize) -> Option<StyledLine> {
+    let text = format!("… {}", format::count(count as u64, "more line"));
+    (count > 0).then(|| StyledLine::of(TextStyle::DIM, &text))
 }
 
-fn written(text: &str, width: usize, limit: usize) -> Vec<Line> {
+fn written(text: &str, width: usize, limit: usize) -> Vec<StyledLine> {
     let all: Vec<&str> = text.lines().collect();
     let shown = if all.len() > limit + 1 {
         limit
@@ -68,47 +69,47 @@ fn written(text: &str, width: usize, limit: usize) -> Vec<Line> {
     };
     let digits = all.len().to_string().len();
     let line = |(at, text): (usize, &&str)| {
-        let mut line = Line::of(Paint::DIM, &format!("{:>digits$} ", at + 1));
-        line.push(Paint::ADDED, "+ ");
-        line.push(Paint::PLAIN, &untabbed(&crate::clean::text(text)));
+        let mut line = StyledLine::of(TextStyle::DIM, &format!("{:>digits$} ", at + 1));
+        line.push(TextStyle::ADDED, "+ ");
+        line.push(TextStyle::PLAIN, &untabbed(&crate::clean::text(text)));
         cut(&line, width)
     };
-    let mut out: Vec<Line> = all[..shown].iter().enumerate().map(line).collect();
+    let mut out: Vec<StyledLine> = all[..shown].iter().enumerate().map(line).collect();
     out.extend(more(all.len() - shown));
     out
 }
 
 /// A line of a change, or lines left out between two.
-pub(crate) enum Row {
+pub(crate) enum DiffRow {
     Line {
-        sign: Sign,
+        sign: PatchSign,
         number: Option<u64>,
         text: String,
     },
     Gap,
 }
 
-impl Row {
+impl DiffRow {
     fn number(&self) -> Option<u64> {
         match self {
-            Row::Line { number, .. } => *number,
-            Row::Gap => None,
+            DiffRow::Line { number, .. } => *number,
+            DiffRow::Gap => None,
         }
     }
 
-    fn line(&self, digits: usize, width: usize) -> Line {
-        let Row::Line { sign, number, text } = self else {
-            return Line::of(Paint::DIM, "⋯");
+    fn line(&self, digits: usize, width: usize) -> StyledLine {
+        let DiffRow::Line { sign, number, text } = self else {
+            return StyledLine::of(TextStyle::DIM, "⋯");
         };
         let (mark, paint) = match sign {
-            Sign::Same => (" ", Paint::DIM),
-            Sign::Removed => ("-", Paint::REMOVED),
-            Sign::Added => ("+", Paint::ADDED),
+            PatchSign::Same => (" ", TextStyle::DIM),
+            PatchSign::Removed => ("-", TextStyle::REMOVED),
+            PatchSign::Added => ("+", TextStyle::ADDED),
         };
-        let mut line = Line::new();
+        let mut line = StyledLine::new();
         if digits > 0 {
             let number = number.map(|number| number.to_string()).unwrap_or_default();
-            line.push(Paint::DIM, &format!("{number:>digits$} "));
+            line.push(TextStyle::DIM, &format!("{number:>digits$} "));
         }
         line.push(paint, mark);
         line.push(paint, " ");
@@ -118,31 +119,31 @@ impl Row {
 }
 
 /// A piece of a change, with its place in the file where that is known.
-pub(crate) struct Piece {
+pub(crate) struct DiffHunk {
     pub(crate) old_start: Option<u64>,
     pub(crate) new_start: Option<u64>,
-    pub(crate) lines: Vec<(Sign, String)>,
+    pub(crate) lines: Vec<(PatchSign, String)>,
 }
 
 /// The pieces of a change: the client's own, else what comparing gives.
-pub(crate) fn hunks(change: &Change) -> Vec<Piece> {
-    if let Change::Hunks(hunks) = change {
-        let piece = |hunk: &Hunk| Piece {
+pub(crate) fn hunks(change: &FileChange) -> Vec<DiffHunk> {
+    if let FileChange::Hunks(hunks) = change {
+        let piece = |hunk: &PatchHunk| DiffHunk {
             old_start: Some(hunk.old_start),
             new_start: Some(hunk.new_start),
             lines: hunk.lines.clone(),
         };
         return hunks.iter().map(piece).collect();
     }
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<DiffHunk> = Vec::new();
     let mut open = false;
     for row in rows(change) {
-        let Row::Line { sign, text, .. } = row else {
+        let DiffRow::Line { sign, text, .. } = row else {
             open = false;
             continue;
         };
         if !std::mem::replace(&mut open, true) {
-            pieces.push(Piece {
+            pieces.push(DiffHunk {
                 old_start: None,
                 new_start: None,
                 lines: Vec::new(),
@@ -156,19 +157,19 @@ pub(crate) fn hunks(change: &Change) -> Vec<Piece> {
 }
 
 /// The lines of a change, with a little of what stands around them.
-pub(crate) fn rows(change: &Change) -> Vec<Row> {
-    let hunks: Vec<Vec<Row>> = match change {
-        Change::Hunks(hunks) => hunks.iter().map(|hunk| trimmed(numbered(hunk))).collect(),
-        Change::Replaced(pairs) => pairs
+pub(crate) fn rows(change: &FileChange) -> Vec<DiffRow> {
+    let hunks: Vec<Vec<DiffRow>> = match change {
+        FileChange::Hunks(hunks) => hunks.iter().map(|hunk| trimmed(numbered(hunk))).collect(),
+        FileChange::Replaced(pairs) => pairs
             .iter()
             .map(|(old, new)| trimmed(compared(old, new)))
             .collect(),
-        Change::Written(text) => vec![compared("", text)],
+        FileChange::Written(text) => vec![compared("", text)],
     };
     let mut out = Vec::new();
     for hunk in hunks {
         if !out.is_empty() {
-            out.push(Row::Gap);
+            out.push(DiffRow::Gap);
         }
         out.extend(hunk);
     }
@@ -176,13 +177,17 @@ pub(crate) fn rows(change: &Change) -> Vec<Row> {
 }
 
 /// Old lines carry their old number, all others the new one.
-fn numbered(hunk: &Hunk) -> Vec<Row> {
+fn numbered(hunk: &PatchHunk) -> Vec<DiffRow> {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-    let row = |(sign, text): &(Sign, String)| {
-        let number = if *sign == Sign::Removed { old } else { new };
-        old += u64::from(*sign != Sign::Added);
-        new += u64::from(*sign != Sign::Removed);
-        Row::Line {
+    let row = |(sign, text): &(PatchSign, String)| {
+        let number = if *sign == PatchSign::Removed {
+            old
+        } else {
+            new
+        };
+        old += u64::from(*sign != PatchSign::Added);
+        new += u64::from(*sign != PatchSign::Removed);
+        DiffRow::Line {
             sign: *sign,
             number: Some(number),
             text: text.clone(),
@@ -191,13 +196,13 @@ fn numbered(hunk: &Hunk) -> Vec<Row> {
     hunk.lines.iter().map(row).collect()
 }
 
-fn compared(old: &str, new: &str) -> Vec<Row> {
+fn compared(old: &str, new: &str) -> Vec<DiffRow> {
     let diff = TextDiff::from_lines(old, new);
-    let row = |change: similar::Change<&str>| Row::Line {
+    let row = |change: similar::Change<&str>| DiffRow::Line {
         sign: match change.tag() {
-            ChangeTag::Equal => Sign::Same,
-            ChangeTag::Delete => Sign::Removed,
-            ChangeTag::Insert => Sign::Added,
+            ChangeTag::Equal => PatchSign::Same,
+            ChangeTag::Delete => PatchSign::Removed,
+            ChangeTag::Insert => PatchSign::Added,
         },
         number: None,
         text: change.value().trim_end_matches(['\n', '\r']).to_owned(),
@@ -206,12 +211,12 @@ fn compared(old: &str, new: &str) -> Vec<Row> {
 }
 
 /// Unchanged lines far from any change become a gap.
-fn trimmed(rows: Vec<Row>) -> Vec<Row> {
-    let changed = |row: &Row| {
+fn trimmed(rows: Vec<DiffRow>) -> Vec<DiffRow> {
+    let changed = |row: &DiffRow| {
         matches!(
             row,
-            Row::Line {
-                sign: Sign::Added | Sign::Removed,
+            DiffRow::Line {
+                sign: PatchSign::Added | PatchSign::Removed,
                 ..
             }
         )
@@ -228,13 +233,13 @@ fn trimmed(rows: Vec<Row>) -> Vec<Row> {
         ahead || back
     };
     let (first, last) = (changes.first().copied(), changes.last().copied());
-    let mut out: Vec<Row> = Vec::new();
+    let mut out: Vec<DiffRow> = Vec::new();
     for (at, row) in rows.into_iter().enumerate() {
         let inside = first.is_some_and(|first| at > first) && last.is_some_and(|last| at < last);
         if near(at) {
             out.push(row);
-        } else if inside && !matches!(out.last(), Some(Row::Gap)) {
-            out.push(Row::Gap);
+        } else if inside && !matches!(out.last(), Some(DiffRow::Gap)) {
+            out.push(DiffRow::Gap);
         }
     }
     out
@@ -244,17 +249,20 @@ fn trimmed(rows: Vec<Row>) -> Vec<Row> {
 mod tests {
     use super::*;
 
-    fn texts(change: &Change, limit: usize) -> Vec<String> {
-        lines(change, 40, limit).iter().map(Line::text).collect()
+    fn texts(change: &FileChange, limit: usize) -> Vec<String> {
+        lines(change, 40, limit)
+            .iter()
+            .map(StyledLine::text)
+            .collect()
     }
 
-    fn hunk(lines: &[&str]) -> Change {
+    fn hunk(lines: &[&str]) -> FileChange {
         let line = |line: &&str| match line.split_at(1) {
-            ("+", text) => (Sign::Added, text.to_owned()),
-            ("-", text) => (Sign::Removed, text.to_owned()),
-            (_, text) => (Sign::Same, text.to_owned()),
+            ("+", text) => (PatchSign::Added, text.to_owned()),
+            ("-", text) => (PatchSign::Removed, text.to_owned()),
+            (_, text) => (PatchSign::Same, text.to_owned()),
         };
-        Change::Hunks(vec![Hunk {
+        FileChange::Hunks(vec![PatchHunk {
             old_start: 8,
             new_start: 8,
             lines: lines.iter().map(line).collect(),
@@ -275,7 +283,7 @@ mod tests {
 
     #[test]
     fn texts_without_a_patch_are_compared_here() {
-        let change = Change::Replaced(vec![
+        let change = FileChange::Replaced(vec![
             ("a\nb\n".into(), "a\nB\n".into()),
             ("x".into(), "".into()),
         ]);
@@ -286,8 +294,8 @@ mod tests {
     #[test]
     fn what_is_cut_is_counted_and_one_line_is_never_cut() {
         let text: String = (1..=6).map(|n| format!("{n}\n")).collect();
-        assert_eq!(texts(&Change::Written(text.clone()), 5).len(), 6);
-        let cut = texts(&Change::Written(text), 4);
+        assert_eq!(texts(&FileChange::Written(text.clone()), 5).len(), 6);
+        let cut = texts(&FileChange::Written(text), 4);
         assert_eq!(cut.last().map(String::as_str), Some("… 2 more lines"));
     }
 }

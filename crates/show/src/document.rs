@@ -1,33 +1,35 @@
 //! A session as a document: a page, Markdown, text, or rows for machines.
 //!
 //! Everything is written as a stream, one turn at a time, so a document can be larger than
-//! memory. What a document holds is decided here and by [`Detail`]; how it looks, by one file
+//! memory. What a document holds is decided here and by [`DocumentDetail`]; how it looks, by one file
 //! per format. Nothing here opens files or knows a terminal.
 
-mod desk;
 pub mod html;
 pub mod index;
 mod json;
 mod markdown;
+mod ordered_work;
 mod text;
 
 use std::collections::HashSet;
 use std::io;
 
 use jiff::tz::TimeZone;
-use unspool_model::log::Source;
+use unspool_model::log::TranscriptSource;
 use unspool_model::session::Session;
 use unspool_model::time::Time;
-use unspool_model::view::commits::{self, Commit};
-use unspool_model::view::transcript::{self, Agents, Body, Item, Note, Prompt};
+use unspool_model::view::commits::{self, GitCommit};
+use unspool_model::view::transcript::{
+    self, AgentTranscripts, ItemBody, TranscriptItem, TranscriptNote, TranscriptPrompt,
+};
 use unspool_model::view::turns;
 
-use crate::amount;
-use crate::wire::session::SessionRow;
+use crate::format;
+use crate::wire::session::SessionJson;
 
 /// What a session can become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum DocumentFormat {
     /// One page for a browser.
     Html,
     /// Markdown.
@@ -42,46 +44,49 @@ pub enum Format {
     Messages,
 }
 
-impl Format {
+impl DocumentFormat {
     /// Every format.
-    pub const ALL: [Format; 6] = [
-        Format::Html,
-        Format::Markdown,
-        Format::Text,
-        Format::Json,
-        Format::Jsonl,
-        Format::Messages,
+    pub const ALL: [DocumentFormat; 6] = [
+        DocumentFormat::Html,
+        DocumentFormat::Markdown,
+        DocumentFormat::Text,
+        DocumentFormat::Json,
+        DocumentFormat::Jsonl,
+        DocumentFormat::Messages,
     ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Html => "html",
-            Format::Markdown => "md",
-            Format::Text => "txt",
-            Format::Json => "json",
-            Format::Jsonl => "jsonl",
-            Format::Messages => "messages",
+            DocumentFormat::Html => "html",
+            DocumentFormat::Markdown => "md",
+            DocumentFormat::Text => "txt",
+            DocumentFormat::Json => "json",
+            DocumentFormat::Jsonl => "jsonl",
+            DocumentFormat::Messages => "messages",
         }
     }
 
     /// How names of its files end.
     pub fn extension(self) -> &'static str {
         match self {
-            Format::Messages => "messages.json",
+            DocumentFormat::Messages => "messages.json",
             other => other.name(),
         }
     }
 
-    /// Whether a person reads it, so that [`Detail`] and a limit of characters make sense.
+    /// Whether a person reads it, so that [`DocumentDetail`] and a limit of characters make sense.
     pub fn is_for_people(self) -> bool {
-        matches!(self, Format::Html | Format::Markdown | Format::Text)
+        matches!(
+            self,
+            DocumentFormat::Html | DocumentFormat::Markdown | DocumentFormat::Text
+        )
     }
 }
 
 /// How much of a session a document holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
+pub enum DocumentDetail {
     /// What people typed.
     Prompts,
     /// And what the model answered.
@@ -97,19 +102,19 @@ pub enum Detail {
 
 /// What the caller may choose.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DocumentOptions {
     /// How much.
-    pub detail: Detail,
+    pub detail: DocumentDetail,
     /// Longer texts are cut after so many characters.
     pub max_chars: Option<usize>,
     /// The zone that times are shown in.
     pub zone: TimeZone,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            detail: Detail::Full,
+impl Default for DocumentOptions {
+    fn default() -> DocumentOptions {
+        DocumentOptions {
+            detail: DocumentDetail::Full,
             max_chars: None,
             zone: TimeZone::UTC,
         }
@@ -118,20 +123,20 @@ impl Default for Options {
 
 /// A session with everything that belongs to it.
 #[derive(Clone, Copy)]
-pub struct Whole<'a> {
+pub struct DocumentSource<'a> {
     /// What its lines mean.
     pub session: &'a Session,
     /// Where their texts are.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn TranscriptSource,
     /// Its sub-agents.
-    pub agents: &'a Agents<'a>,
+    pub agents: &'a AgentTranscripts<'a>,
     /// What is known about it: title, project, times, cost.
-    pub row: &'a SessionRow,
+    pub row: &'a SessionJson,
 }
 
 /// A line of the list of prompts.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct PromptListEntry {
     /// The number of the turn.
     pub n: usize,
     /// When it began.
@@ -141,7 +146,7 @@ pub struct Entry {
     /// Whether the session went on from it.
     pub live: bool,
     /// The commits made in it.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<GitCommit>,
 }
 
 /// What stands for a prompt where nobody asked: before the first turn.
@@ -151,9 +156,9 @@ const BEFORE: &str = "(before the first prompt)";
 const ENTRY: usize = 160;
 
 /// The list of prompts, with the commits that were made.
-pub fn entries(session: &Session, source: &dyn Source) -> Vec<Entry> {
+pub fn entries(session: &Session, source: &dyn TranscriptSource) -> Vec<PromptListEntry> {
     let mut commits = commits::commits(session, source).into_iter().peekable();
-    let rows = turns::outline(session, turns::Options::default());
+    let rows = turns::outline(session, turns::TurnOptions::default());
     let entry = |row: &turns::TurnRow| {
         let record = &session.records[row.record as usize];
         let prompt = match row.n {
@@ -164,7 +169,7 @@ pub fn entries(session: &Session, source: &dyn Source) -> Vec<Entry> {
         while let Some(commit) = commits.next_if(|commit| commit.turn <= row.n) {
             own.push(commit);
         }
-        Entry {
+        PromptListEntry {
             n: row.n,
             at: row.at,
             prompt: brief(&prompt, ENTRY),
@@ -209,27 +214,31 @@ pub(crate) fn cut(text: &str, limit: Option<usize>) -> (&str, usize) {
 
 /// What says that something was cut.
 pub(crate) fn cut_note(left: usize) -> String {
-    format!("… {} truncated", amount::count(left as u64, "character"))
+    format!("… {} truncated", format::count(left as u64, "character"))
 }
 
 /// Whether a document of this detail shows an item at all.
-pub(crate) fn shows(detail: Detail, item: &Item) -> bool {
+pub(crate) fn shows(detail: DocumentDetail, item: &TranscriptItem) -> bool {
     match &item.body {
-        Body::Turn(_) => true,
-        Body::Prompt(_) | Body::Queued { .. } => true,
-        Body::Reply { .. } => detail >= Detail::Minimal,
-        Body::Interrupt { .. } | Body::Compaction { .. } => detail >= Detail::Minimal,
-        Body::Call(_) | Body::Orphan { .. } => detail >= Detail::Low,
-        Body::ApiError { .. } | Body::Command { .. } => detail >= Detail::Low,
-        Body::Summary { .. } | Body::Hook(_) | Body::Notice { .. } => detail >= Detail::High,
-        Body::Unknown { .. } | Body::Fault { .. } => detail >= Detail::High,
-        Body::Thinking { .. } => detail >= Detail::Full,
-        Body::Notes(notes) => detail >= Detail::Full && notes.iter().any(is_told),
+        ItemBody::Turn(_) => true,
+        ItemBody::Prompt(_) | ItemBody::Queued { .. } => true,
+        ItemBody::Reply { .. } => detail >= DocumentDetail::Minimal,
+        ItemBody::Interrupt { .. } | ItemBody::Compaction { .. } => {
+            detail >= DocumentDetail::Minimal
+        }
+        ItemBody::Call(_) | ItemBody::Orphan { .. } => detail >= DocumentDetail::Low,
+        ItemBody::ApiError { .. } | ItemBody::Command { .. } => detail >= DocumentDetail::Low,
+        ItemBody::Summary { .. } | ItemBody::Hook(_) | ItemBody::Notice { .. } => {
+            detail >= DocumentDetail::High
+        }
+        ItemBody::Unknown { .. } | ItemBody::Fault { .. } => detail >= DocumentDetail::High,
+        ItemBody::Thinking { .. } => detail >= DocumentDetail::Full,
+        ItemBody::Notes(notes) => detail >= DocumentDetail::Full && notes.iter().any(is_told),
     }
 }
 
 /// Whether a note says something; the others only keep books.
-pub(crate) fn is_told(note: &Note) -> bool {
+pub(crate) fn is_told(note: &TranscriptNote) -> bool {
     note.matters || !note.text.is_empty()
 }
 
@@ -237,28 +246,28 @@ pub(crate) fn is_told(note: &Note) -> bool {
 /// and are made elsewhere: nothing is written for them.
 pub fn write(
     out: &mut dyn io::Write,
-    whole: &Whole<'_>,
-    format: Format,
-    options: &Options,
+    whole: &DocumentSource<'_>,
+    format: DocumentFormat,
+    options: &DocumentOptions,
 ) -> io::Result<()> {
     match format {
-        Format::Html => html::write(out, whole, options),
-        Format::Markdown => markdown::write(out, whole, options),
-        Format::Text => text::write(out, whole, options),
-        Format::Json => json::write(out, whole, options),
-        Format::Jsonl | Format::Messages => Ok(()),
+        DocumentFormat::Html => html::write(out, whole, options),
+        DocumentFormat::Markdown => markdown::write(out, whole, options),
+        DocumentFormat::Text => text::write(out, whole, options),
+        DocumentFormat::Json => json::write(out, whole, options),
+        DocumentFormat::Jsonl | DocumentFormat::Messages => Ok(()),
     }
 }
 
 /// What was said in a document already, and is said again only where it changes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct DocumentContext {
     day: Option<String>,
     mode: Option<String>,
     model: Option<String>,
 }
 
-impl Known {
+impl DocumentContext {
     /// Whether a day is another than the last one.
     pub(crate) fn is_new_day(&mut self, day: &str) -> bool {
         let is_new = self.day.as_deref() != Some(day);
@@ -269,7 +278,7 @@ impl Known {
     }
 
     /// The permission mode of a prompt, in words, if it is another than the last one.
-    pub(crate) fn new_mode(&mut self, prompt: &Prompt, nested: bool) -> Option<String> {
+    pub(crate) fn new_mode(&mut self, prompt: &TranscriptPrompt, nested: bool) -> Option<String> {
         crate::text::new_mode(prompt, &mut self.mode, nested)
     }
 
@@ -293,15 +302,15 @@ impl Known {
     }
 
     /// Takes in what the items of a turn say.
-    fn pass(&mut self, items: &[Item], options: &Options) {
+    fn pass(&mut self, items: &[TranscriptItem], options: &DocumentOptions) {
         for item in items.iter().filter(|item| shows(options.detail, item)) {
             match &item.body {
-                Body::Turn(_) => {
-                    let day = item.at.map(|at| amount::day(at, &options.zone));
+                ItemBody::Turn(_) => {
+                    let day = item.at.map(|at| format::day(at, &options.zone));
                     day.map(|day| self.is_new_day(&day));
                 }
-                Body::Prompt(prompt) => drop(self.new_mode(prompt, false)),
-                Body::Reply { model, .. } => drop(self.new_model(model.as_deref())),
+                ItemBody::Prompt(prompt) => drop(self.new_mode(prompt, false)),
+                ItemBody::Reply { model, .. } => drop(self.new_model(model.as_deref())),
                 _ => {}
             }
         }
@@ -310,18 +319,23 @@ impl Known {
 
 /// A session as a page or as Markdown: what stands before and behind its turns is written at
 /// once, turns are made apart from each other.
-pub(crate) trait Pages: Sync {
+pub(crate) trait DocumentWriter: Sync {
     /// What stands before the conversation.
-    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()>;
+    fn begin(&self, out: &mut dyn io::Write, whole: &DocumentSource<'_>) -> io::Result<()>;
     /// A turn, or what stands before the first one.
-    fn part(&self, out: &mut dyn io::Write, items: &[Item], known: Known) -> io::Result<()>;
+    fn part(
+        &self,
+        out: &mut dyn io::Write,
+        items: &[TranscriptItem],
+        known: DocumentContext,
+    ) -> io::Result<()>;
     /// A sub-agent that stands under no call.
     fn loose(
         &self,
         out: &mut dyn io::Write,
         name: &str,
-        items: &[Item],
-        known: &mut Known,
+        items: &[TranscriptItem],
+        known: &mut DocumentContext,
     ) -> io::Result<()>;
     /// What stands behind the conversation.
     fn end(&self, out: &mut dyn io::Write) -> io::Result<()>;
@@ -330,37 +344,42 @@ pub(crate) trait Pages: Sync {
 /// Writes all parts of a session, one after the other.
 pub(crate) fn write_pages(
     out: &mut dyn io::Write,
-    whole: &Whole<'_>,
-    pages: &dyn Pages,
-    options: &Options,
+    whole: &DocumentSource<'_>,
+    pages: &dyn DocumentWriter,
+    options: &DocumentOptions,
 ) -> io::Result<()> {
     pages.begin(out, whole)?;
-    let making = Making {
-        turns: Turns::of(whole),
+    let making = TurnRendering {
+        turns: DocumentTurns::of(whole),
         pages,
         options,
     };
     let mut shown = HashSet::new();
     let count = making.turns.0.len();
-    let mut known = desk::in_order(&making, count, Known::default(), |(written, agents)| {
-        shown.extend(agents);
-        out.write_all(&written?)
-    })?;
+    let mut known = ordered_work::in_order(
+        &making,
+        count,
+        DocumentContext::default(),
+        |(written, agents)| {
+            shown.extend(agents);
+            out.write_all(&written?)
+        },
+    )?;
     whole.loose(options.detail, &shown, |name, items| {
         pages.loose(out, name, items, &mut known)
     })?;
     pages.end(out)
 }
 
-impl Whole<'_> {
+impl DocumentSource<'_> {
     /// The sub-agents that stand under no call, if documents of this detail have them.
     fn loose(
         &self,
-        detail: Detail,
+        detail: DocumentDetail,
         shown: &HashSet<String>,
-        mut write: impl FnMut(&str, &[Item]) -> io::Result<()>,
+        mut write: impl FnMut(&str, &[TranscriptItem]) -> io::Result<()>,
     ) -> io::Result<()> {
-        if detail < Detail::Low {
+        if detail < DocumentDetail::Low {
             return Ok(());
         }
         let mut loose = transcript::loose(self.session, self.source, self.agents, shown);
@@ -369,22 +388,22 @@ impl Whole<'_> {
 }
 
 /// The turns of a session, each with the keys of the sub-agents that stand in it.
-struct Turns<'a>(transcript::Turns<'a>);
+struct DocumentTurns<'a>(transcript::TranscriptTurns<'a>);
 
-type Turn = (Vec<Item>, HashSet<String>);
+type DocumentTurn = (Vec<TranscriptItem>, HashSet<String>);
 
-impl<'a> Turns<'a> {
-    fn of(whole: &Whole<'a>) -> Turns<'a> {
-        let Whole {
+impl<'a> DocumentTurns<'a> {
+    fn of(whole: &DocumentSource<'a>) -> DocumentTurns<'a> {
+        let DocumentSource {
             session,
             source,
             agents,
             ..
         } = *whole;
-        Turns(transcript::whole(session, source, agents))
+        DocumentTurns(transcript::whole(session, source, agents))
     }
 
-    fn turn(&self, at: usize) -> Turn {
+    fn turn(&self, at: usize) -> DocumentTurn {
         let items = self.0.turn(at);
         let mut shown = HashSet::new();
         note_agents(&items, &mut shown);
@@ -393,43 +412,43 @@ impl<'a> Turns<'a> {
 }
 
 /// Turns for those who write them as they are read.
-impl desk::Work for Turns<'_> {
-    type Read = Turn;
+impl ordered_work::OrderedWork for DocumentTurns<'_> {
+    type Read = DocumentTurn;
     type Known = ();
-    type Made = Turn;
+    type Made = DocumentTurn;
 
-    fn read(&self, at: usize) -> Turn {
+    fn read(&self, at: usize) -> DocumentTurn {
         self.turn(at)
     }
 
-    fn pass(&self, (): &mut (), _: &Turn) {}
+    fn pass(&self, (): &mut (), _: &DocumentTurn) {}
 
-    fn make(&self, turn: Turn, (): ()) -> Turn {
+    fn make(&self, turn: DocumentTurn, (): ()) -> DocumentTurn {
         turn
     }
 }
 
 /// Turns on their way into a document.
-struct Making<'a> {
-    turns: Turns<'a>,
-    pages: &'a dyn Pages,
-    options: &'a Options,
+struct TurnRendering<'a> {
+    turns: DocumentTurns<'a>,
+    pages: &'a dyn DocumentWriter,
+    options: &'a DocumentOptions,
 }
 
-impl desk::Work for Making<'_> {
-    type Read = Turn;
-    type Known = Known;
+impl ordered_work::OrderedWork for TurnRendering<'_> {
+    type Read = DocumentTurn;
+    type Known = DocumentContext;
     type Made = (io::Result<Vec<u8>>, HashSet<String>);
 
-    fn read(&self, at: usize) -> Turn {
+    fn read(&self, at: usize) -> DocumentTurn {
         self.turns.turn(at)
     }
 
-    fn pass(&self, known: &mut Known, (items, _): &Turn) {
+    fn pass(&self, known: &mut DocumentContext, (items, _): &DocumentTurn) {
         known.pass(items, self.options);
     }
 
-    fn make(&self, (items, shown): Turn, known: Known) -> Self::Made {
+    fn make(&self, (items, shown): DocumentTurn, known: DocumentContext) -> Self::Made {
         let mut out = Vec::new();
         let written = self.pages.part(&mut out, &items, known);
         (written.map(|()| out), shown)
@@ -437,9 +456,9 @@ impl desk::Work for Making<'_> {
 }
 
 /// Notes which sub-agents stand under a call.
-fn note_agents(items: &[Item], shown: &mut HashSet<String>) {
+fn note_agents(items: &[TranscriptItem], shown: &mut HashSet<String>) {
     for item in items {
-        let Body::Call(call) = &item.body else {
+        let ItemBody::Call(call) = &item.body else {
             continue;
         };
         if let Some(agent) = call.agent.as_ref().filter(|agent| !agent.items.is_empty()) {

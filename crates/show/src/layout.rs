@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::style::{Line, Paint};
+use crate::style::{StyledLine, TextStyle};
 
 /// Columns between tab stops.
 const TAB: usize = 4;
@@ -37,17 +37,17 @@ pub fn untabbed(text: &str) -> Cow<'_, str> {
 }
 
 /// The line cut into lines of at most `width` columns, at blanks where there are any.
-pub fn wrap(line: &Line, width: usize) -> Vec<Line> {
+pub fn wrap(line: &StyledLine, width: usize) -> Vec<StyledLine> {
     wrap_own(line.clone(), width)
 }
 
 /// The same, for one that nobody else needs.
-pub(crate) fn wrap_own(line: Line, width: usize) -> Vec<Line> {
+pub(crate) fn wrap_own(line: StyledLine, width: usize) -> Vec<StyledLine> {
     let width = width.max(1);
     if line.width() <= width {
         return vec![line];
     }
-    let mut wrapper = Wrapper::new(width);
+    let mut wrapper = LineWrapper::new(width);
     for (paint, text) in line.pieces() {
         wrapper.take_text(*paint, text);
     }
@@ -55,20 +55,22 @@ pub(crate) fn wrap_own(line: Line, width: usize) -> Vec<Line> {
 }
 
 /// Text of one look, wrapped; its own newlines stay.
-pub fn wrap_text(paint: Paint, text: &str, width: usize) -> Vec<Line> {
+pub fn wrap_text(paint: TextStyle, text: &str, width: usize) -> Vec<StyledLine> {
     let text = crate::clean::text(text);
-    let lines = text.split('\n').map(|line| Line::of_clean(paint, line));
+    let lines = text
+        .split('\n')
+        .map(|line| StyledLine::of_clean(paint, line));
     lines.flat_map(|line| wrap_own(line, width)).collect()
 }
 
 /// The line cut at `width` columns, with `…` for what is missing.
-pub fn cut(line: &Line, width: usize) -> Line {
+pub fn cut(line: &StyledLine, width: usize) -> StyledLine {
     if line.width() <= width {
         return line.clone();
     }
-    let mut out = Line::new();
+    let mut out = StyledLine::new();
     let mut left = width.saturating_sub(1);
-    let mut last = Paint::PLAIN;
+    let mut last = TextStyle::PLAIN;
     'pieces: for (paint, text) in line.pieces() {
         for grapheme in text.graphemes(true) {
             let columns = grapheme.width();
@@ -112,42 +114,42 @@ pub fn cut_path(text: &str, width: usize) -> String {
 }
 
 /// Blanks that make the line `width` columns wide.
-pub fn pad(line: &mut Line, width: usize) {
+pub fn pad(line: &mut StyledLine, width: usize) {
     let gap = width.saturating_sub(line.width());
-    line.push(Paint::PLAIN, &" ".repeat(gap));
+    line.push(TextStyle::PLAIN, &" ".repeat(gap));
 }
 
 /// The line behind a prefix.
-pub fn behind(prefix: &Line, line: &Line) -> Line {
+pub fn behind(prefix: &StyledLine, line: &StyledLine) -> StyledLine {
     let mut out = prefix.clone();
     out.append(line);
     out
 }
 
 /// The same, for one that nobody else needs.
-pub(crate) fn behind_own(prefix: &Line, line: Line) -> Line {
+pub(crate) fn behind_own(prefix: &StyledLine, line: StyledLine) -> StyledLine {
     let mut out = prefix.clone();
     out.join(line);
     out
 }
 
-struct Wrapper<'a> {
+struct LineWrapper<'a> {
     width: usize,
-    done: Vec<Line>,
-    line: Line,
+    done: Vec<StyledLine>,
+    line: StyledLine,
     columns: usize,
-    word: Vec<(Paint, &'a str, usize)>,
+    word: Vec<(TextStyle, &'a str, usize)>,
     word_columns: usize,
     indent: usize,
     in_indent: bool,
 }
 
-impl<'a> Wrapper<'a> {
-    fn new(width: usize) -> Wrapper<'a> {
-        Wrapper {
+impl<'a> LineWrapper<'a> {
+    fn new(width: usize) -> LineWrapper<'a> {
+        LineWrapper {
             width,
             done: Vec::new(),
-            line: Line::new(),
+            line: StyledLine::new(),
             columns: 0,
             word: Vec::new(),
             word_columns: 0,
@@ -158,7 +160,7 @@ impl<'a> Wrapper<'a> {
 
     /// Takes text that is clean. Where it is ASCII each byte is a character, but for the last one
     /// before others, to which marks may belong, and the first one behind them.
-    fn take_text(&mut self, paint: Paint, text: &'a str) {
+    fn take_text(&mut self, paint: TextStyle, text: &'a str) {
         let bytes = text.as_bytes();
         let next = |from: usize, is_ascii: bool| {
             let rest = bytes[from..].iter();
@@ -185,7 +187,7 @@ impl<'a> Wrapper<'a> {
     }
 
     /// Takes words and the blanks between them as they are.
-    fn take_ascii(&mut self, paint: Paint, text: &'a str) {
+    fn take_ascii(&mut self, paint: TextStyle, text: &'a str) {
         for piece in text.split_inclusive(' ') {
             let word = piece.strip_suffix(' ').unwrap_or(piece);
             if !word.is_empty() {
@@ -200,7 +202,7 @@ impl<'a> Wrapper<'a> {
         }
     }
 
-    fn take(&mut self, paint: Paint, grapheme: &'a str) {
+    fn take(&mut self, paint: TextStyle, grapheme: &'a str) {
         let columns = grapheme.width();
         if grapheme == " " {
             self.end_word();
@@ -216,7 +218,7 @@ impl<'a> Wrapper<'a> {
         self.word_columns += columns;
     }
 
-    fn blank(&mut self, paint: Paint) {
+    fn blank(&mut self, paint: TextStyle) {
         if self.in_indent {
             // What was indented stays so, within reason, on the lines it is cut into.
             self.indent = (self.indent + 1).min(self.width / 3);
@@ -242,7 +244,7 @@ impl<'a> Wrapper<'a> {
     }
 
     /// A character, or ASCII that may be cut anywhere.
-    fn piece(&mut self, paint: Paint, mut text: &str, mut columns: usize) {
+    fn piece(&mut self, paint: TextStyle, mut text: &str, mut columns: usize) {
         while self.columns + columns > self.width && columns > 1 && text.is_ascii() {
             if self.columns >= self.width && self.columns > self.indent {
                 self.end_line();
@@ -265,11 +267,12 @@ impl<'a> Wrapper<'a> {
 
     fn end_line(&mut self) {
         self.done.push(std::mem::take(&mut self.line));
-        self.line.push_clean(Paint::PLAIN, &" ".repeat(self.indent));
+        self.line
+            .push_clean(TextStyle::PLAIN, &" ".repeat(self.indent));
         self.columns = self.indent;
     }
 
-    fn finish(mut self) -> Vec<Line> {
+    fn finish(mut self) -> Vec<StyledLine> {
         self.end_word();
         if self.columns > self.indent || self.done.is_empty() {
             self.done.push(self.line);
@@ -284,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn wrapped(text: &str, width: usize) -> Vec<String> {
-        let lines = wrap_text(Paint::PLAIN, text, width);
+        let lines = wrap_text(TextStyle::PLAIN, text, width);
         lines
             .iter()
             .map(|line| line.text().trim_end().to_owned())
@@ -313,10 +316,13 @@ mod tests {
 
     #[test]
     fn cutting_says_that_something_is_missing() {
-        let line = Line::of(Paint::PLAIN, "abcdef");
+        let line = StyledLine::of(TextStyle::PLAIN, "abcdef");
         assert_eq!(cut(&line, 6).text(), "abcdef");
         assert_eq!(cut(&line, 5).text(), "abcd…");
-        assert_eq!(cut(&Line::of(Paint::PLAIN, "日本語"), 4).text(), "日…");
+        assert_eq!(
+            cut(&StyledLine::of(TextStyle::PLAIN, "日本語"), 4).text(),
+            "日…"
+        );
         assert_eq!(cut_path("/very/long/path/to/main.rs", 14), "…/to/main.rs");
     }
 
@@ -326,11 +332,11 @@ mod tests {
         assert_eq!(untabbed("\tx"), "    x");
     }
 
-    fn wrapped_by_character(line: &Line, width: usize) -> Vec<Line> {
+    fn wrapped_by_character(line: &StyledLine, width: usize) -> Vec<StyledLine> {
         if line.width() <= width {
             return vec![line.clone()];
         }
-        let mut wrapper = Wrapper::new(width);
+        let mut wrapper = LineWrapper::new(width);
         for (paint, text) in line.pieces() {
             for grapheme in text.graphemes(true) {
                 wrapper.take(*paint, grapheme);
@@ -345,18 +351,18 @@ mod tests {
             one in "[ab ]{0,40}", two in "([a-z]{1,30} {0,3}){0,4}",
             mixed in "([a-z ]{1,9}|[ aé\u{301}\u{600}\u{fe0f}日👩]{1,4}|👩\u{200d}👧){0,9}", width in 1usize..25
         ) {
-            let line = Line::of(Paint::PLAIN, &one).with(Paint::BOLD, &two).with(Paint::PLAIN, &mixed);
+            let line = StyledLine::of(TextStyle::PLAIN, &one).with(TextStyle::BOLD, &two).with(TextStyle::PLAIN, &mixed);
             prop_assert_eq!(wrap(&line, width), wrapped_by_character(&line, width));
         }
 
         #[test]
         fn no_line_is_wider_than_asked_and_no_character_is_lost(text in "[a-z日本 é👍]{0,60}", width in 2usize..30) {
-            let lines = wrap_text(Paint::PLAIN, &text, width);
+            let lines = wrap_text(TextStyle::PLAIN, &text, width);
             for line in &lines {
                 prop_assert!(line.text().trim_end().width() <= width, "{:?}", line.text());
             }
             let solid = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
-            let all: String = lines.iter().map(Line::text).collect();
+            let all: String = lines.iter().map(StyledLine::text).collect();
             prop_assert_eq!(solid(&all), solid(&text));
         }
     }

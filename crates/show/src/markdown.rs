@@ -7,58 +7,58 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 
 use crate::clean;
 use crate::layout::{behind, untabbed, wrap};
-use crate::style::{Line, Paint};
+use crate::style::{StyledLine, TextStyle};
 use crate::table;
 
 /// The text in lines of at most `width` columns; only code may be wider.
-pub fn lines(text: &str, width: usize) -> Vec<Line> {
+pub fn lines(text: &str, width: usize) -> Vec<StyledLine> {
     let text = clean::text(text);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(width);
+    let mut page = MarkdownLayout::new(width);
     for event in Parser::new_ext(&text, options) {
         page.take(event);
     }
     page.end_paragraph();
-    while page.lines.last().is_some_and(Line::is_empty) {
+    while page.lines.last().is_some_and(StyledLine::is_empty) {
         page.lines.pop();
     }
     page.lines
 }
 
 /// A list or quotation that following lines stand in.
-enum Frame {
+enum MarkdownContainer {
     List { next: Option<u64> },
     Item { mark: Option<String>, indent: usize },
     Quote,
 }
 
-struct Page {
+struct MarkdownLayout {
     width: usize,
-    lines: Vec<Line>,
-    line: Line,
-    paint: Vec<Paint>,
-    frames: Vec<Frame>,
+    lines: Vec<StyledLine>,
+    line: StyledLine,
+    paint: Vec<TextStyle>,
+    frames: Vec<MarkdownContainer>,
     link: Option<(String, usize)>,
     code: Option<String>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     /// A blank line is due before the next paragraph.
     gap: bool,
 }
 
 #[derive(Default)]
-struct Table {
+struct MarkdownTable {
     right: Vec<bool>,
-    rows: Vec<Vec<Line>>,
+    rows: Vec<Vec<StyledLine>>,
 }
 
-impl Page {
-    fn new(width: usize) -> Page {
-        Page {
+impl MarkdownLayout {
+    fn new(width: usize) -> MarkdownLayout {
+        MarkdownLayout {
             width,
             lines: Vec::new(),
-            line: Line::new(),
-            paint: vec![Paint::PLAIN],
+            line: StyledLine::new(),
+            paint: vec![TextStyle::PLAIN],
             frames: Vec::new(),
             link: None,
             code: None,
@@ -73,9 +73,9 @@ impl Page {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.text(&text),
             Event::Code(text) => {
-                let paint = Paint {
+                let paint = TextStyle {
                     bold: self.current().bold,
-                    ..Paint::CODE
+                    ..TextStyle::CODE
                 };
                 // Marks stay without colour, too; they are part of what was written.
                 self.line.push(paint, &format!("`{text}`"));
@@ -87,14 +87,14 @@ impl Page {
             Event::Rule => {
                 self.begin_block();
                 let columns = self.room().min(40);
-                self.line.push(Paint::DIM, &"─".repeat(columns));
+                self.line.push(TextStyle::DIM, &"─".repeat(columns));
                 self.end_paragraph();
             }
             Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
         }
     }
 
-    fn current(&self) -> Paint {
+    fn current(&self) -> TextStyle {
         self.paint.last().copied().unwrap_or_default()
     }
 
@@ -125,19 +125,19 @@ impl Page {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
-                self.paint.push(Paint::HEADING);
+                self.paint.push(TextStyle::HEADING);
                 if level == HeadingLevel::H1 || level == HeadingLevel::H2 {
                     let mark = if level == HeadingLevel::H1 {
                         "# "
                     } else {
                         "## "
                     };
-                    self.line.push(Paint::DIM, mark);
+                    self.line.push(TextStyle::DIM, mark);
                 }
             }
             Tag::BlockQuote(_) => {
                 self.begin_block();
-                self.frames.push(Frame::Quote);
+                self.frames.push(MarkdownContainer::Quote);
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block();
@@ -146,20 +146,20 @@ impl Page {
                     && !language.trim().is_empty()
                 {
                     let label = format!("┌ {}", language.trim());
-                    self.flush(&Line::of(Paint::DIM, &label), false);
+                    self.flush(&StyledLine::of(TextStyle::DIM, &label), false);
                 }
             }
             Tag::List(next) => {
                 let inner = self
                     .frames
                     .iter()
-                    .any(|frame| matches!(frame, Frame::Item { .. }));
+                    .any(|frame| matches!(frame, MarkdownContainer::Item { .. }));
                 if inner {
                     self.end_line_if_any();
                 } else {
                     self.begin_block();
                 }
-                self.frames.push(Frame::List { next });
+                self.frames.push(MarkdownContainer::List { next });
             }
             Tag::Item => self.start_item(),
             Tag::Emphasis => self.restyle(|paint| paint.italic = true),
@@ -175,7 +175,7 @@ impl Page {
                     .iter()
                     .map(|column| *column == Alignment::Right)
                     .collect();
-                self.table = Some(Table {
+                self.table = Some(MarkdownTable {
                     right,
                     rows: Vec::new(),
                 });
@@ -196,7 +196,7 @@ impl Page {
         }
     }
 
-    fn restyle(&mut self, change: impl FnOnce(&mut Paint)) {
+    fn restyle(&mut self, change: impl FnOnce(&mut TextStyle)) {
         let mut paint = self.current();
         change(&mut paint);
         self.paint.push(paint);
@@ -205,7 +205,7 @@ impl Page {
     fn start_item(&mut self) {
         self.end_line_if_any();
         let mark = match self.frames.last_mut() {
-            Some(Frame::List { next: Some(number) }) => {
+            Some(MarkdownContainer::List { next: Some(number) }) => {
                 let mark = format!("{number}. ");
                 *number += 1;
                 mark
@@ -213,7 +213,7 @@ impl Page {
             _ => "• ".to_owned(),
         };
         let indent = mark.chars().count();
-        self.frames.push(Frame::Item {
+        self.frames.push(MarkdownContainer::Item {
             mark: Some(mark),
             indent,
         });
@@ -239,8 +239,11 @@ impl Page {
             }
             TagEnd::Item => {
                 self.end_line_if_any();
-                if matches!(self.frames.last(), Some(Frame::Item { mark: Some(_), .. })) {
-                    self.flush(&Line::new(), true); // An item without text.
+                if matches!(
+                    self.frames.last(),
+                    Some(MarkdownContainer::Item { mark: Some(_), .. })
+                ) {
+                    self.flush(&StyledLine::new(), true); // An item without text.
                 }
                 self.frames.pop();
                 self.gap = false;
@@ -274,14 +277,14 @@ impl Page {
         let text = self.line.text();
         let shown = text.get(start..).unwrap_or_default();
         if !address.is_empty() && shown != address && format!("mailto:{shown}") != address {
-            self.line.push(Paint::DIM, &format!(" ({address})"));
+            self.line.push(TextStyle::DIM, &format!(" ({address})"));
         }
     }
 
     fn end_code(&mut self) {
         let code = self.code.take().unwrap_or_default();
         for line in code.lines() {
-            let line = Line::of(Paint::DIM, "│ ").with(Paint::PLAIN, &untabbed(line));
+            let line = StyledLine::of(TextStyle::DIM, "│ ").with(TextStyle::PLAIN, &untabbed(line));
             self.flush(&line, false);
         }
         self.gap = true;
@@ -300,11 +303,14 @@ impl Page {
     fn begin_block(&mut self) {
         // Text of a list item without blank lines has no paragraph of its own.
         self.end_line_if_any();
-        let at_mark = matches!(self.frames.last(), Some(Frame::Item { mark: Some(_), .. }));
+        let at_mark = matches!(
+            self.frames.last(),
+            Some(MarkdownContainer::Item { mark: Some(_), .. })
+        );
         if self.gap && !at_mark {
             let blank = self.prefix();
             self.lines.push(if blank.text().trim().is_empty() {
-                Line::new()
+                StyledLine::new()
             } else {
                 blank
             });
@@ -327,7 +333,7 @@ impl Page {
         let line = std::mem::take(&mut self.line);
         if self.gap {
             self.gap = false;
-            self.lines.push(Line::new());
+            self.lines.push(StyledLine::new());
         }
         self.flush(&line, true);
     }
@@ -337,15 +343,15 @@ impl Page {
     }
 
     fn indent(&self) -> usize {
-        let columns = |frame: &Frame| match frame {
-            Frame::List { .. } => 0,
-            Frame::Item { indent, .. } => *indent,
-            Frame::Quote => 2,
+        let columns = |frame: &MarkdownContainer| match frame {
+            MarkdownContainer::List { .. } => 0,
+            MarkdownContainer::Item { indent, .. } => *indent,
+            MarkdownContainer::Quote => 2,
         };
         self.frames.iter().map(columns).sum()
     }
 
-    fn flush(&mut self, line: &Line, wrapping: bool) {
+    fn flush(&mut self, line: &StyledLine, wrapping: bool) {
         let pieces = if wrapping {
             wrap(line, self.room())
         } else {
@@ -358,15 +364,15 @@ impl Page {
     }
 
     /// What stands before a line; the mark of an item only before its first.
-    fn prefix(&mut self) -> Line {
-        let mut prefix = Line::new();
+    fn prefix(&mut self) -> StyledLine {
+        let mut prefix = StyledLine::new();
         for frame in &mut self.frames {
             match frame {
-                Frame::List { .. } => {}
-                Frame::Quote => prefix.push(Paint::DIM, "▏ "),
-                Frame::Item { mark, indent } => match mark.take() {
-                    Some(mark) => prefix.push(Paint::DIM, &mark),
-                    None => prefix.push(Paint::PLAIN, &" ".repeat(*indent)),
+                MarkdownContainer::List { .. } => {}
+                MarkdownContainer::Quote => prefix.push(TextStyle::DIM, "▏ "),
+                MarkdownContainer::Item { mark, indent } => match mark.take() {
+                    Some(mark) => prefix.push(TextStyle::DIM, &mark),
+                    None => prefix.push(TextStyle::PLAIN, &" ".repeat(*indent)),
                 },
             }
         }

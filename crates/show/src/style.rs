@@ -1,6 +1,6 @@
 //! How text looks: colours and weights by name, and lines that carry them.
 //!
-//! A [`Line`] can only be filled with clean text (see [`crate::clean`]), and only a line can
+//! A [`StyledLine`] can only be filled with clean text (see [`crate::clean`]), and only a line can
 //! be written, so nothing from a transcript reaches a terminal unclean. Without colour a
 //! line is its text: nothing may be said by colour alone.
 
@@ -15,7 +15,7 @@ use crate::layout::untabbed;
 
 /// How much of tool calls is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tools {
+pub enum ToolDetail {
     /// Nothing.
     None,
     /// A line each, with a few lines of failures and changes.
@@ -27,7 +27,7 @@ pub enum Tools {
 
 /// How a conversation is to look.
 #[derive(Clone, Debug)]
-pub struct Style {
+pub struct ConversationStyle {
     /// Use colours.
     pub color: bool,
     /// Columns there are.
@@ -35,24 +35,24 @@ pub struct Style {
     /// The zone that times are shown in.
     pub zone: TimeZone,
     /// How much of tool calls.
-    pub tools: Tools,
+    pub tools: ToolDetail,
     /// Show what the model thought, not only that it did.
     pub thinking: bool,
 }
 
-impl Default for Style {
-    fn default() -> Style {
-        Style {
+impl Default for ConversationStyle {
+    fn default() -> ConversationStyle {
+        ConversationStyle {
             color: false,
             width: 80,
             zone: TimeZone::UTC,
-            tools: Tools::Short,
+            tools: ToolDetail::Short,
             thinking: false,
         }
     }
 }
 
-impl Style {
+impl ConversationStyle {
     /// Columns to use: long lines are hard to read, very short ones cannot hold a call.
     pub fn columns(&self) -> usize {
         self.width.clamp(30, 160)
@@ -61,7 +61,7 @@ impl Style {
 
 /// The look of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Paint {
+pub struct TextStyle {
     /// Foreground: a number of the terminal's own sixteen colours, so that themes hold.
     pub color: Option<u8>,
     /// Strong.
@@ -76,7 +76,7 @@ pub struct Paint {
     pub strike: bool,
 }
 
-const PLAIN: Paint = Paint {
+const PLAIN: TextStyle = TextStyle {
     color: None,
     bold: false,
     dim: false,
@@ -85,60 +85,60 @@ const PLAIN: Paint = Paint {
     strike: false,
 };
 
-const fn color(color: u8) -> Paint {
-    Paint {
+const fn color(color: u8) -> TextStyle {
+    TextStyle {
         color: Some(color),
         ..PLAIN
     }
 }
 
 /// The looks by name.
-impl Paint {
+impl TextStyle {
     /// Ordinary text.
-    pub const PLAIN: Paint = PLAIN;
+    pub const PLAIN: TextStyle = PLAIN;
     /// Strong text.
-    pub const BOLD: Paint = Paint {
+    pub const BOLD: TextStyle = TextStyle {
         bold: true,
         ..PLAIN
     };
     /// What can be skipped.
-    pub const DIM: Paint = Paint { dim: true, ..PLAIN };
+    pub const DIM: TextStyle = TextStyle { dim: true, ..PLAIN };
     /// What a person typed.
-    pub const PROMPT: Paint = Paint {
+    pub const PROMPT: TextStyle = TextStyle {
         bold: true,
         ..color(6)
     };
     /// The mark of a reply.
-    pub const REPLY: Paint = color(5);
+    pub const REPLY: TextStyle = color(5);
     /// What a call did.
-    pub const VERB: Paint = color(4);
+    pub const VERB: TextStyle = color(4);
     /// A failure.
-    pub const ERROR: Paint = color(1);
+    pub const ERROR: TextStyle = color(1);
     /// Something to notice.
-    pub const WARN: Paint = color(3);
+    pub const WARN: TextStyle = color(3);
     /// An added line.
-    pub const ADDED: Paint = color(2);
+    pub const ADDED: TextStyle = color(2);
     /// A removed line.
-    pub const REMOVED: Paint = color(1);
+    pub const REMOVED: TextStyle = color(1);
     /// What somebody looked for.
-    pub const HIT: Paint = Paint {
+    pub const HIT: TextStyle = TextStyle {
         bold: true,
         ..color(1)
     };
     /// Code within text.
-    pub const CODE: Paint = color(6);
+    pub const CODE: TextStyle = color(6);
     /// A heading.
-    pub const HEADING: Paint = Paint {
+    pub const HEADING: TextStyle = TextStyle {
         bold: true,
         ..PLAIN
     };
     /// An address.
-    pub const LINK: Paint = Paint {
+    pub const LINK: TextStyle = TextStyle {
         underline: true,
         ..PLAIN
     };
     /// What the model thought.
-    pub const THINKING: Paint = Paint {
+    pub const THINKING: TextStyle = TextStyle {
         dim: true,
         italic: true,
         ..PLAIN
@@ -181,30 +181,30 @@ impl Paint {
 /// One line of output.
 // Invariant: the pieces hold clean text without newlines and tabs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    pieces: Vec<(Paint, String)>,
+pub struct StyledLine {
+    pieces: Vec<(TextStyle, String)>,
 }
 
-impl Line {
+impl StyledLine {
     /// An empty line.
-    pub fn new() -> Line {
-        Line::default()
+    pub fn new() -> StyledLine {
+        StyledLine::default()
     }
 
     /// A line of one look.
-    pub fn of(paint: Paint, text: &str) -> Line {
-        Line::new().with(paint, text)
+    pub fn of(paint: TextStyle, text: &str) -> StyledLine {
+        StyledLine::new().with(paint, text)
     }
 
     /// A line of one look from text that was cleaned already; tabs become blanks.
-    pub(crate) fn of_clean(paint: Paint, text: &str) -> Line {
-        let mut line = Line::new();
+    pub(crate) fn of_clean(paint: TextStyle, text: &str) -> StyledLine {
+        let mut line = StyledLine::new();
         line.push_clean(paint, &untabbed(text));
         line
     }
 
     /// Adds text, cleaned.
-    pub fn push(&mut self, paint: Paint, text: &str) {
+    pub fn push(&mut self, paint: TextStyle, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -212,7 +212,7 @@ impl Line {
     }
 
     /// Adds text of another line, which is clean.
-    pub(crate) fn push_clean(&mut self, paint: Paint, text: &str) {
+    pub(crate) fn push_clean(&mut self, paint: TextStyle, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -223,20 +223,20 @@ impl Line {
     }
 
     /// The line with more text behind it.
-    pub fn with(mut self, paint: Paint, text: &str) -> Line {
+    pub fn with(mut self, paint: TextStyle, text: &str) -> StyledLine {
         self.push(paint, text);
         self
     }
 
     /// Adds all of another line.
-    pub fn append(&mut self, other: &Line) {
+    pub fn append(&mut self, other: &StyledLine) {
         for (paint, text) in &other.pieces {
             self.push_clean(*paint, text);
         }
     }
 
     /// The same, of one that nobody needs any more.
-    pub(crate) fn join(&mut self, other: Line) {
+    pub(crate) fn join(&mut self, other: StyledLine) {
         let mut pieces = other.pieces.into_iter();
         if let Some((paint, text)) = pieces.next() {
             match self.pieces.last_mut() {
@@ -248,7 +248,7 @@ impl Line {
     }
 
     /// Its pieces.
-    pub fn pieces(&self) -> &[(Paint, String)] {
+    pub fn pieces(&self) -> &[(TextStyle, String)] {
         &self.pieces
     }
 
@@ -282,7 +282,7 @@ impl Line {
     }
 
     /// The same with another look underneath: what it leaves open, `base` decides.
-    pub fn over(mut self, base: Paint) -> Line {
+    pub fn over(mut self, base: TextStyle) -> StyledLine {
         for (paint, _) in &mut self.pieces {
             paint.color = paint.color.or(base.color);
             paint.bold |= base.bold;
@@ -300,7 +300,7 @@ impl Line {
 
     /// Writes it without a newline. Trailing blanks are not written.
     pub fn put(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
-        let is_blank = |(_, piece): &&(Paint, String)| piece.trim_end().is_empty();
+        let is_blank = |(_, piece): &&(TextStyle, String)| piece.trim_end().is_empty();
         let blank = self.pieces.iter().rev().take_while(is_blank).count();
         let (pieces, blank) = self.pieces.split_at(self.pieces.len() - blank);
         let last = pieces.len().saturating_sub(1);
@@ -323,7 +323,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn written(line: &Line, color: bool) -> String {
+    fn written(line: &StyledLine, color: bool) -> String {
         let mut out = Vec::new();
         line.write(&mut out, color).unwrap();
         String::from_utf8(out).unwrap()
@@ -331,18 +331,19 @@ mod tests {
 
     #[test]
     fn only_our_own_colours_are_written() {
-        let line = Line::of(Paint::ERROR, "a\u{1b}[2Jb\nc").with(Paint::PLAIN, " d  ");
+        let line =
+            StyledLine::of(TextStyle::ERROR, "a\u{1b}[2Jb\nc").with(TextStyle::PLAIN, " d  ");
         assert_eq!(written(&line, false), "ab c d\n");
         assert_eq!(written(&line, true), "\u{1b}[31mab c\u{1b}[0m d\n");
         assert_eq!(
-            written(&Line::of(Paint::PROMPT, "x"), true),
+            written(&StyledLine::of(TextStyle::PROMPT, "x"), true),
             "\u{1b}[1;36mx\u{1b}[0m\n"
         );
     }
 
     #[test]
     fn a_look_underneath_fills_what_is_open() {
-        let line = Line::of(Paint::CODE, "x").over(Paint::THINKING);
+        let line = StyledLine::of(TextStyle::CODE, "x").over(TextStyle::THINKING);
         assert_eq!(written(&line, true), "\u{1b}[2;3;36mx\u{1b}[0m\n");
     }
 }

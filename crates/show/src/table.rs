@@ -6,14 +6,14 @@
 use std::io;
 
 use crate::layout::{cut, cut_path, pad, wrap};
-use crate::style::{Line, Paint, Style};
+use crate::style::{ConversationStyle, StyledLine, TextStyle};
 
 /// Columns between two columns of a table.
 const GAP: usize = 2;
 
-/// A column of a [`Table`].
+/// A column of a [`TextTable`].
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct TableColumn {
     /// Its heading.
     pub title: String,
     /// Cells stand at the right, as numbers do.
@@ -26,10 +26,10 @@ pub struct Column {
     pub optional: bool,
 }
 
-impl Column {
+impl TableColumn {
     /// A column that is never cut.
-    pub fn fixed(title: &str) -> Column {
-        Column {
+    pub fn fixed(title: &str) -> TableColumn {
+        TableColumn {
             title: title.to_owned(),
             right: false,
             min: None,
@@ -39,50 +39,50 @@ impl Column {
     }
 
     /// A column of numbers.
-    pub fn number(title: &str) -> Column {
-        Column {
+    pub fn number(title: &str) -> TableColumn {
+        TableColumn {
             right: true,
-            ..Column::fixed(title)
+            ..TableColumn::fixed(title)
         }
     }
 
     /// A column that gives way, down to `min` columns.
-    pub fn flexible(title: &str, min: usize) -> Column {
-        Column {
+    pub fn flexible(title: &str, min: usize) -> TableColumn {
+        TableColumn {
             min: Some(min),
-            ..Column::fixed(title)
+            ..TableColumn::fixed(title)
         }
     }
 
     /// The same column, to be left out where there is no room for it.
     #[must_use]
-    pub fn optional(mut self) -> Column {
+    pub fn optional(mut self) -> TableColumn {
         self.optional = true;
         self
     }
 
     /// A column of paths, which give way at their start.
-    pub fn path(title: &str, min: usize) -> Column {
-        Column {
+    pub fn path(title: &str, min: usize) -> TableColumn {
+        TableColumn {
             path: true,
-            ..Column::flexible(title, min)
+            ..TableColumn::flexible(title, min)
         }
     }
 }
 
 /// A table: columns and rows of cells.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct TextTable {
     /// Its columns.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// Its rows; each cell is a line, which may be coloured.
-    pub rows: Vec<Vec<Line>>,
+    pub rows: Vec<Vec<StyledLine>>,
 }
 
-impl Table {
+impl TextTable {
     /// An empty table.
-    pub fn new(columns: Vec<Column>) -> Table {
-        Table {
+    pub fn new(columns: Vec<TableColumn>) -> TextTable {
+        TextTable {
             columns,
             rows: Vec::new(),
         }
@@ -93,13 +93,13 @@ impl Table {
         let cells = cells.into_iter();
         self.rows.push(
             cells
-                .map(|cell| Line::of(Paint::PLAIN, cell.as_ref()))
+                .map(|cell| StyledLine::of(TextStyle::PLAIN, cell.as_ref()))
                 .collect(),
         );
     }
 
     /// Writes it with its headings.
-    pub fn write(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn io::Write, style: &ConversationStyle) -> io::Result<()> {
         let lines = self.lines(style.width);
         lines
             .iter()
@@ -107,7 +107,11 @@ impl Table {
     }
 
     /// Writes it as the top of a longer table, and says how rows go on below it.
-    pub fn begin(mut self, out: &mut dyn io::Write, style: &Style) -> io::Result<Below> {
+    pub fn begin(
+        mut self,
+        out: &mut dyn io::Write,
+        style: &ConversationStyle,
+    ) -> io::Result<TableBody> {
         let titles = self.titles();
         let mut widths = self.widths(&titles, style.width);
         // Cells to come may be longer than those that are here.
@@ -124,7 +128,7 @@ impl Table {
             self.laid(row, &widths).write(out, style.color)?;
         }
         self.rows = Vec::new();
-        Ok(Below {
+        Ok(TableBody {
             top: self,
             widths,
             color: style.color,
@@ -139,7 +143,7 @@ impl Table {
         (least + gaps > width).then_some(optional)
     }
 
-    fn without(&self, column: usize) -> Table {
+    fn without(&self, column: usize) -> TextTable {
         let mut table = self.clone();
         table.columns.remove(column);
         for row in &mut table.rows {
@@ -150,15 +154,15 @@ impl Table {
         table
     }
 
-    fn titles(&self) -> Vec<Line> {
+    fn titles(&self) -> Vec<StyledLine> {
         let titles = self.columns.iter();
         titles
-            .map(|column| Line::of(Paint::DIM, &column.title))
+            .map(|column| StyledLine::of(TextStyle::DIM, &column.title))
             .collect()
     }
 
     /// Its lines with its headings, for screens.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
+    pub fn lines(&self, width: usize) -> Vec<StyledLine> {
         if let Some(column) = self.spare(width) {
             return self.without(column).lines(width);
         }
@@ -168,21 +172,26 @@ impl Table {
         rows.map(|row| self.laid(row, &widths)).collect()
     }
 
-    fn widths(&self, titles: &[Line], width: usize) -> Vec<usize> {
+    fn widths(&self, titles: &[StyledLine], width: usize) -> Vec<usize> {
         shrunk(&self.needs(titles), &self.least(titles), width)
     }
 
     /// What each column takes if nothing is cut.
-    fn needs(&self, titles: &[Line]) -> Vec<usize> {
+    fn needs(&self, titles: &[StyledLine]) -> Vec<usize> {
         let all = || std::iter::once(titles).chain(self.rows.iter().map(Vec::as_slice));
-        let need = |at: usize| all().filter_map(|row| row.get(at)).map(Line::width).max();
+        let need = |at: usize| {
+            all()
+                .filter_map(|row| row.get(at))
+                .map(StyledLine::width)
+                .max()
+        };
         (0..self.columns.len())
             .map(|at| need(at).unwrap_or(0))
             .collect()
     }
 
     /// What each column takes at least.
-    fn least(&self, titles: &[Line]) -> Vec<usize> {
+    fn least(&self, titles: &[StyledLine]) -> Vec<usize> {
         self.columns
             .iter()
             .zip(self.needs(titles))
@@ -190,14 +199,17 @@ impl Table {
             .collect()
     }
 
-    fn laid(&self, row: &[Line], widths: &[usize]) -> Line {
-        let mut out = Line::new();
-        let empty = Line::new();
+    fn laid(&self, row: &[StyledLine], widths: &[usize]) -> StyledLine {
+        let mut out = StyledLine::new();
+        let empty = StyledLine::new();
         for (at, (column, &width)) in self.columns.iter().zip(widths).enumerate() {
             let cell = row.get(at).unwrap_or(&empty);
             let cell = if column.path && cell.width() > width {
-                let paint = cell.pieces().first().map_or(Paint::PLAIN, |piece| piece.0);
-                Line::of(paint, &cut_path(&cell.text(), width))
+                let paint = cell
+                    .pieces()
+                    .first()
+                    .map_or(TextStyle::PLAIN, |piece| piece.0);
+                StyledLine::of(paint, &cut_path(&cell.text(), width))
             } else {
                 cut(cell, width)
             };
@@ -209,19 +221,19 @@ impl Table {
 
 /// Rows below the top of a table, as wide as those there.
 #[derive(Clone, Debug)]
-pub struct Below {
-    top: Table,
+pub struct TableBody {
+    top: TextTable,
     widths: Vec<usize>,
     color: bool,
 }
 
-impl Below {
+impl TableBody {
     /// Writes the next row. Cells that are too long are cut, except those that are `whole`:
     /// these make the line longer, as half a number is a wrong one.
     pub fn row(
         &self,
         out: &mut dyn io::Write,
-        row: &[Line],
+        row: &[StyledLine],
         whole: impl Fn(usize) -> bool,
     ) -> io::Result<()> {
         let widths = self.widths.iter().zip(row).enumerate();
@@ -239,38 +251,47 @@ impl Below {
 
 /// Rows as a table with a rule below the first, for Markdown. Cells that are too long go on
 /// in the next line: what was said is never cut.
-pub(crate) fn fitted(rows: &[Vec<Line>], right: &[bool], width: usize) -> Vec<Line> {
+pub(crate) fn fitted(rows: &[Vec<StyledLine>], right: &[bool], width: usize) -> Vec<StyledLine> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let need = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at));
-        cells.map(Line::width).max()
+        cells.map(StyledLine::width).max()
     };
     let needs: Vec<usize> = (0..columns).map(|at| need(at).unwrap_or(0)).collect();
     let mins: Vec<usize> = needs.iter().map(|need| (*need).min(8)).collect();
     let widths = shrunk(&needs, &mins, width);
     let mut out = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let paint = if at == 0 { Paint::BOLD } else { Paint::PLAIN };
+        let paint = if at == 0 {
+            TextStyle::BOLD
+        } else {
+            TextStyle::PLAIN
+        };
         out.extend(wrapped(row, &widths, right, paint));
         if at == 0 {
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-            out.push(Line::of(Paint::DIM, &"─".repeat(total)));
+            out.push(StyledLine::of(TextStyle::DIM, &"─".repeat(total)));
         }
     }
     out
 }
 
-fn wrapped(row: &[Line], widths: &[usize], right: &[bool], paint: Paint) -> Vec<Line> {
-    let empty = Line::new();
+fn wrapped(
+    row: &[StyledLine],
+    widths: &[usize],
+    right: &[bool],
+    paint: TextStyle,
+) -> Vec<StyledLine> {
+    let empty = StyledLine::new();
     let cell = |column: usize| row.get(column).unwrap_or(&empty).clone().over(paint);
-    let cells: Vec<Vec<Line>> = widths
+    let cells: Vec<Vec<StyledLine>> = widths
         .iter()
         .enumerate()
         .map(|(column, &width)| wrap(&cell(column), width))
         .collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     let line = |at: usize| {
-        let mut line = Line::new();
+        let mut line = StyledLine::new();
         for (column, &width) in widths.iter().enumerate() {
             let piece = cells[column].get(at).unwrap_or(&empty);
             let right = right.get(column).copied().unwrap_or(false);
@@ -281,14 +302,14 @@ fn wrapped(row: &[Line], widths: &[usize], right: &[bool], paint: Paint) -> Vec<
     (0..height).map(line).collect()
 }
 
-fn place(out: &mut Line, cell: &Line, width: usize, right: bool, gap: bool) {
+fn place(out: &mut StyledLine, cell: &StyledLine, width: usize, right: bool, gap: bool) {
     if gap {
-        out.push(Paint::PLAIN, &" ".repeat(GAP));
+        out.push(TextStyle::PLAIN, &" ".repeat(GAP));
     }
     let start = out.width();
     if right {
         out.push(
-            Paint::PLAIN,
+            TextStyle::PLAIN,
             &" ".repeat(width.saturating_sub(cell.width())),
         );
     }
@@ -319,17 +340,17 @@ mod tests {
 
     #[test]
     fn an_optional_column_is_there_only_where_it_fits() {
-        let mut table = Table::new(vec![
-            Column::flexible("title", 6),
-            Column::number("cost").optional(),
-            Column::number("turns"),
+        let mut table = TextTable::new(vec![
+            TableColumn::flexible("title", 6),
+            TableColumn::number("cost").optional(),
+            TableColumn::number("turns"),
         ]);
         table.row(["Fix the login bug", "$0.25", "12"]);
         let laid = |width: usize| {
             let mut out = Vec::new();
-            let style = Style {
+            let style = ConversationStyle {
                 width,
-                ..Style::default()
+                ..ConversationStyle::default()
             };
             table.write(&mut out, &style).unwrap();
             String::from_utf8(out).unwrap()
@@ -349,11 +370,17 @@ mod tests {
 
     #[test]
     fn rows_below_the_top_keep_its_widths_and_numbers_are_never_cut() {
-        let mut table = Table::new(vec![Column::flexible("title", 8), Column::number("n")]);
+        let mut table = TextTable::new(vec![
+            TableColumn::flexible("title", 8),
+            TableColumn::number("n"),
+        ]);
         table.row(["short", "1"]);
         let mut out = Vec::new();
-        let below = table.begin(&mut out, &Style::default()).unwrap();
-        let row = |title: &str, n: &str| [title, n].map(|cell| Line::of(Paint::PLAIN, cell));
+        let below = table
+            .begin(&mut out, &ConversationStyle::default())
+            .unwrap();
+        let row =
+            |title: &str, n: &str| [title, n].map(|cell| StyledLine::of(TextStyle::PLAIN, cell));
         let number = |at: usize| at == 1;
         below
             .row(&mut out, &row("longer than that", "2"), number)
@@ -370,11 +397,11 @@ mod tests {
 
     #[test]
     fn flexible_columns_give_way_and_the_rest_stays_whole() {
-        let mut table = Table::new(vec![
-            Column::fixed("id"),
-            Column::flexible("title", 8),
-            Column::path("project", 8),
-            Column::number("turns"),
+        let mut table = TextTable::new(vec![
+            TableColumn::fixed("id"),
+            TableColumn::flexible("title", 8),
+            TableColumn::path("project", 8),
+            TableColumn::number("turns"),
         ]);
         table.row([
             "7f3a",
@@ -384,9 +411,9 @@ mod tests {
         ]);
         table.row(["日本", "短い", "/x", "3"]);
         let mut out = Vec::new();
-        let style = Style {
+        let style = ConversationStyle {
             width: 48,
-            ..Style::default()
+            ..ConversationStyle::default()
         };
         table.write(&mut out, &style).unwrap();
         expect![[r#"

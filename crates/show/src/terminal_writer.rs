@@ -11,12 +11,12 @@ use crate::clean;
 
 /// What a writer lets through unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passes {
+pub enum AllowedOutput {
     /// Every byte: nobody looks, a program reads.
     Bytes,
     /// Text, without any escape sequence.
     Text,
-    /// Text, and the sequences that [`crate::style::Paint`] writes.
+    /// Text, and the sequences that [`crate::style::TextStyle`] writes.
     ColoredText,
 }
 
@@ -24,7 +24,7 @@ pub enum Passes {
 #[derive(Debug)]
 pub struct TerminalWriter<W: Write> {
     inner: W,
-    passes: Passes,
+    passes: AllowedOutput,
     /// The start of a character or a sequence whose rest was not written yet.
     held: Vec<u8>,
     /// The character before, which decides about joiners.
@@ -33,7 +33,7 @@ pub struct TerminalWriter<W: Write> {
 
 impl<W: Write> TerminalWriter<W> {
     /// Writes to `inner` what `passes` lets through, and the rest escaped.
-    pub fn new(inner: W, passes: Passes) -> TerminalWriter<W> {
+    pub fn new(inner: W, passes: AllowedOutput) -> TerminalWriter<W> {
         TerminalWriter {
             inner,
             passes,
@@ -54,11 +54,11 @@ impl<W: Write> TerminalWriter<W> {
         let mut all = std::mem::take(&mut self.held);
         all.extend_from_slice(bytes);
         let (text, unfinished) = decoded(&all, end);
-        let mut escaping = Escaping {
+        let mut escaping = ControlEscaper {
             text: &text,
             at: 0,
             before: self.before,
-            colors: self.passes == Passes::ColoredText,
+            colors: self.passes == AllowedOutput::ColoredText,
             end,
             out: String::with_capacity(text.len() + 64),
         };
@@ -73,8 +73,8 @@ impl<W: Write> TerminalWriter<W> {
 impl<W: Write> Write for TerminalWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.passes {
-            Passes::Bytes => self.inner.write(bytes),
-            Passes::Text | Passes::ColoredText => {
+            AllowedOutput::Bytes => self.inner.write(bytes),
+            AllowedOutput::Text | AllowedOutput::ColoredText => {
                 self.pass(bytes, false)?;
                 Ok(bytes.len())
             }
@@ -98,7 +98,7 @@ impl<W: Write> Drop for TerminalWriter<W> {
 
 /// The text with everything a terminal might obey escaped as JSON does it.
 pub fn escaped(text: &str) -> String {
-    let mut escaping = Escaping {
+    let mut escaping = ControlEscaper {
         text,
         at: 0,
         before: '\n',
@@ -135,7 +135,7 @@ fn decoded(bytes: &[u8], end: bool) -> (String, &[u8]) {
 }
 
 /// Goes through a text, as far as can be decided yet.
-struct Escaping<'a> {
+struct ControlEscaper<'a> {
     text: &'a str,
     at: usize,
     before: char,
@@ -145,7 +145,7 @@ struct Escaping<'a> {
 }
 
 /// What becomes of the next characters.
-enum Next {
+enum EscapeStep {
     /// So many bytes are written as they are.
     Keep(usize),
     Escape,
@@ -153,18 +153,18 @@ enum Next {
     Wait,
 }
 
-impl Escaping<'_> {
+impl ControlEscaper<'_> {
     fn run(&mut self) {
         while let Some(c) = self.text[self.at..].chars().next() {
             match self.next(c) {
-                Next::Keep(length) => {
+                EscapeStep::Keep(length) => {
                     self.out.push_str(&self.text[self.at..self.at + length]);
                     self.at += length;
                     if c != '\u{1b}' {
                         self.before = c;
                     }
                 }
-                Next::Escape => {
+                EscapeStep::Escape => {
                     let mut units = [0; 2];
                     for unit in c.encode_utf16(&mut units) {
                         self.out.push_str(&format!("\\u{unit:04x}"));
@@ -172,40 +172,40 @@ impl Escaping<'_> {
                     self.at += c.len_utf8();
                     self.before = '0';
                 }
-                Next::Wait => return,
+                EscapeStep::Wait => return,
             }
         }
     }
 
-    fn next(&self, c: char) -> Next {
+    fn next(&self, c: char) -> EscapeStep {
         let behind = &self.text[self.at + c.len_utf8()..];
-        let keep = Next::Keep(c.len_utf8());
+        let keep = EscapeStep::Keep(c.len_utf8());
         match c {
             '\n' | '\t' => keep,
             // Alone it would let the rest of the line write over its start.
             '\r' if behind.starts_with('\n') => keep,
-            '\r' if behind.is_empty() && !self.end => Next::Wait,
+            '\r' if behind.is_empty() && !self.end => EscapeStep::Wait,
             '\u{1b}' if self.colors => self.color(behind),
-            '\u{200c}' | '\u{200d}' if behind.is_empty() && !self.end => Next::Wait,
+            '\u{200c}' | '\u{200d}' if behind.is_empty() && !self.end => EscapeStep::Wait,
             '\u{200c}' | '\u{200d}' => {
                 let mut before = [0; 4];
                 match clean::joins(self.before.encode_utf8(&mut before), behind) {
                     true => keep,
-                    false => Next::Escape,
+                    false => EscapeStep::Escape,
                 }
             }
             '\u{e0100}'..='\u{e01ef}' if !self.before.is_ascii() => keep,
-            _ if c.is_control() || clean::is_deceptive(c) => Next::Escape,
+            _ if c.is_control() || clean::is_deceptive(c) => EscapeStep::Escape,
             _ => keep,
         }
     }
 
     /// Whether a sequence of ours follows the escape character.
-    fn color(&self, behind: &str) -> Next {
+    fn color(&self, behind: &str) -> EscapeStep {
         let Some(codes) = behind.strip_prefix('[') else {
             return match behind.is_empty() && !self.end {
-                true => Next::Wait,
-                false => Next::Escape,
+                true => EscapeStep::Wait,
+                false => EscapeStep::Escape,
             };
         };
         let length = codes
@@ -213,9 +213,11 @@ impl Escaping<'_> {
             .take_while(|byte| byte.is_ascii_digit() || *byte == b';')
             .count();
         match codes.as_bytes().get(length) {
-            Some(b'm') if codes[..length].split(';').all(is_own_color) => Next::Keep(length + 3),
-            None if length < LONGEST_COLOR && !self.end => Next::Wait,
-            _ => Next::Escape,
+            Some(b'm') if codes[..length].split(';').all(is_own_color) => {
+                EscapeStep::Keep(length + 3)
+            }
+            None if length < LONGEST_COLOR && !self.end => EscapeStep::Wait,
+            _ => EscapeStep::Escape,
         }
     }
 }
@@ -237,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(passes: Passes, pieces: &[&[u8]]) -> Vec<u8> {
+    fn written(passes: AllowedOutput, pieces: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut writer = TerminalWriter::new(&mut out, passes);
         for piece in pieces {
@@ -247,7 +249,7 @@ mod tests {
         out
     }
 
-    fn text(passes: Passes, bytes: &[u8]) -> String {
+    fn text(passes: AllowedOutput, bytes: &[u8]) -> String {
         String::from_utf8(written(passes, &[bytes])).unwrap()
     }
 
@@ -260,19 +262,19 @@ mod tests {
     #[test]
     fn a_program_gets_every_byte() {
         let all: Vec<u8> = (0..=255).collect();
-        assert_eq!(written(Passes::Bytes, &[&all]), all);
+        assert_eq!(written(AllowedOutput::Bytes, &[&all]), all);
     }
 
     #[test]
     fn a_terminal_gets_escapes() {
-        let plain = |dirty: &str| text(Passes::Text, dirty.as_bytes());
+        let plain = |dirty: &str| text(AllowedOutput::Text, dirty.as_bytes());
         assert_eq!(plain("a\u{9b}2Jb\u{7f}"), "a\\u009b2Jb\\u007f");
         assert_eq!(plain("\u{1b}]0;x\u{7}"), "\\u001b]0;x\\u0007");
         assert_eq!(plain("\u{202e}\u{2066}"), "\\u202e\\u2066");
         assert_eq!(plain("x\u{e0041}"), "x\\udb40\\udc41");
         assert_eq!(plain("a\rb\r\nc\r"), "a\\u000db\r\nc\\u000d");
         assert_eq!(
-            text(Passes::Text, b"a\xffb\x9bc\xe2\x82"),
+            text(AllowedOutput::Text, b"a\xffb\x9bc\xe2\x82"),
             "a\u{fffd}b\u{fffd}c\u{fffd}"
         );
     }
@@ -284,14 +286,14 @@ mod tests {
             .chain(['\u{e0041}', '\n', 'x', '\u{200d}'])
             .collect();
         let json = serde_json::to_string(&dirty).unwrap();
-        let shown = text(Passes::Text, json.as_bytes());
+        let shown = text(AllowedOutput::Text, json.as_bytes());
         assert!(!shown.contains(is_obeyed), "{shown:?}");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), dirty);
     }
 
     #[test]
     fn only_colours_of_ours_pass_where_colours_may() {
-        let colored = |dirty: &str| text(Passes::ColoredText, dirty.as_bytes());
+        let colored = |dirty: &str| text(AllowedOutput::ColoredText, dirty.as_bytes());
         for own in [
             "\u{1b}[1;36mx\u{1b}[0m",
             "\u{1b}[31m",
@@ -299,7 +301,7 @@ mod tests {
             "\u{1b}[97m",
         ] {
             assert_eq!(colored(own), own);
-            assert!(!text(Passes::Text, own.as_bytes()).contains('\u{1b}'));
+            assert!(!text(AllowedOutput::Text, own.as_bytes()).contains('\u{1b}'));
         }
         for foreign in [
             "\u{1b}[8m",
@@ -318,7 +320,7 @@ mod tests {
     #[test]
     fn what_people_write_stays() {
         let plain = "naïve 日本語 👩‍👩‍👧 ⚠️ नमस्ते می‌خواهم e\u{301}\n\tx";
-        assert_eq!(text(Passes::Text, plain.as_bytes()), plain);
+        assert_eq!(text(AllowedOutput::Text, plain.as_bytes()), plain);
     }
 
     proptest! {
@@ -327,7 +329,7 @@ mod tests {
             dirty in "(\\PC|\\pC|\u{1b}\\[1m|\u{1b}\\[[0-9;]*|\r\n|\r|👩\u{200d}👩|\u{9b}|[ -~]){0,30}",
             cuts in proptest::collection::vec(0usize..200, 0..8),
         ) {
-            for passes in [Passes::Text, Passes::ColoredText] {
+            for passes in [AllowedOutput::Text, AllowedOutput::ColoredText] {
                 let bytes = dirty.as_bytes();
                 let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.min(&bytes.len()).to_owned()).collect();
                 cuts.extend([0, bytes.len()]);
@@ -335,7 +337,7 @@ mod tests {
                 let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
                 let cut = written(passes, &pieces);
                 prop_assert_eq!(&cut, &written(passes, &[bytes]));
-                if passes == Passes::Text {
+                if passes == AllowedOutput::Text {
                     let shown = String::from_utf8(cut).unwrap().replace("\r\n", "\n");
                     prop_assert!(!shown.contains(is_obeyed), "{:?}", shown);
                 }
@@ -344,14 +346,14 @@ mod tests {
 
         #[test]
         fn any_bytes_come_out_harmless(dirty in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let shown = text(Passes::Text, &dirty).replace("\r\n", "\n");
+            let shown = text(AllowedOutput::Text, &dirty).replace("\r\n", "\n");
             prop_assert!(!shown.contains(is_obeyed), "{:?}", shown);
         }
 
         #[test]
         fn what_was_cleaned_is_not_changed(dirty in "(\\PC|\\pC|👩\u{200d}👩|[ -~]){0,30}") {
             let clean = clean::text(&dirty);
-            prop_assert_eq!(text(Passes::Text, clean.as_bytes()), clean.as_ref());
+            prop_assert_eq!(text(AllowedOutput::Text, clean.as_bytes()), clean.as_ref());
         }
     }
 }

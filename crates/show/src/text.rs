@@ -1,61 +1,68 @@
 //! A conversation as text: what people read.
 //!
 //! Items in, lines out, to any writer. What a call's result says in a few words is in
-//! [`crate::call`]; this file decides order, space and folding.
+//! [`crate::tool_call`]; this file decides order, space and folding.
 
 use std::io;
 
-use unspool_model::input::{Input, InputKinds};
 use unspool_model::time::Time;
-use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Note, Prompt, TurnHead};
+use unspool_model::user_input::{InputKinds, UserInput};
+use unspool_model::view::transcript::{
+    FailedHook, ItemBody, TranscriptAgent, TranscriptCall, TranscriptItem, TranscriptNote,
+    TranscriptPrompt, TurnHead,
+};
 
 use crate::layout::{behind, behind_own, cut, wrap_own, wrap_text};
-use crate::style::{Line, Paint, Style, Tools};
-use crate::{amount, call, diff, markdown};
+use crate::style::{ConversationStyle, StyledLine, TextStyle, ToolDetail};
+use crate::{diff, format, markdown, tool_call};
 
 /// Lines of output shown before the rest is only counted.
 const FEW: usize = 5;
 
 /// Writes a conversation.
-pub fn conversation(out: &mut dyn io::Write, items: &[Item], style: &Style) -> io::Result<()> {
-    let mut conversation = Conversation::new(style);
+pub fn conversation(
+    out: &mut dyn io::Write,
+    items: &[TranscriptItem],
+    style: &ConversationStyle,
+) -> io::Result<()> {
+    let mut conversation = ConversationWriter::new(style);
     conversation.write(out, items)?;
     conversation.end(out)
 }
 
 /// A conversation that is written piece by piece, for those too long to hold at once.
-pub struct Conversation<'a> {
-    style: &'a Style,
-    prefix: Line,
-    last: Shape,
+pub struct ConversationWriter<'a> {
+    style: &'a ConversationStyle,
+    prefix: StyledLine,
+    last: LastWrittenKind,
     day: Option<String>,
     model: Option<String>,
     mode: Option<String>,
-    notes: Vec<Note>,
+    notes: Vec<TranscriptNote>,
     nested: bool,
 }
 
 /// Where lines go.
-trait Sink {
+trait StyledLineSink {
     /// Takes a line behind a prefix.
-    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()>;
+    fn take(&mut self, prefix: &StyledLine, line: &StyledLine) -> io::Result<()>;
 }
 
-impl Sink for Vec<Line> {
-    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()> {
+impl StyledLineSink for Vec<StyledLine> {
+    fn take(&mut self, prefix: &StyledLine, line: &StyledLine) -> io::Result<()> {
         self.push(behind(prefix, line));
         Ok(())
     }
 }
 
 /// Lines as bytes.
-struct Written<'w> {
+struct LineByteWriter<'w> {
     out: &'w mut dyn io::Write,
     color: bool,
 }
 
-impl Sink for Written<'_> {
-    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()> {
+impl StyledLineSink for LineByteWriter<'_> {
+    fn take(&mut self, prefix: &StyledLine, line: &StyledLine) -> io::Result<()> {
         // Without colours, text stands behind its prefix as it is.
         if !self.color && !line.is_blank() {
             let pieces = prefix.pieces().iter();
@@ -70,20 +77,20 @@ impl Sink for Written<'_> {
 
 /// What was written last; decides whether a blank line comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum LastWrittenKind {
     Nothing,
     Rule,
     Prose,
     Short,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> ConversationWriter<'a> {
     /// Nothing written yet.
-    pub fn new(style: &'a Style) -> Conversation<'a> {
-        Conversation {
+    pub fn new(style: &'a ConversationStyle) -> ConversationWriter<'a> {
+        ConversationWriter {
             style,
-            prefix: Line::new(),
-            last: Shape::Nothing,
+            prefix: StyledLine::new(),
+            last: LastWrittenKind::Nothing,
             day: None,
             model: None,
             mode: None,
@@ -100,7 +107,7 @@ impl<'a> Conversation<'a> {
         facts: &[String],
     ) -> io::Result<()> {
         let out = &mut self.to(out);
-        let title = cut(&Line::of(Paint::BOLD, title), self.width());
+        let title = cut(&StyledLine::of(TextStyle::BOLD, title), self.width());
         self.put(out, &title)?;
         let facts: Vec<&str> = facts
             .iter()
@@ -108,10 +115,13 @@ impl<'a> Conversation<'a> {
             .filter(|fact| !fact.is_empty())
             .collect();
         if !facts.is_empty() {
-            let line = cut(&Line::of(Paint::DIM, &facts.join(" · ")), self.width());
+            let line = cut(
+                &StyledLine::of(TextStyle::DIM, &facts.join(" · ")),
+                self.width(),
+            );
             self.put(out, &line)?;
         }
-        self.last = Shape::Prose;
+        self.last = LastWrittenKind::Prose;
         Ok(())
     }
 
@@ -119,7 +129,7 @@ impl<'a> Conversation<'a> {
     pub fn write<'i>(
         &mut self,
         out: &mut dyn io::Write,
-        items: impl IntoIterator<Item = &'i Item>,
+        items: impl IntoIterator<Item = &'i TranscriptItem>,
     ) -> io::Result<()> {
         let out = &mut self.to(out);
         self.items(out, items)
@@ -127,10 +137,10 @@ impl<'a> Conversation<'a> {
 
     fn items<'i>(
         &mut self,
-        out: &mut dyn Sink,
-        items: impl IntoIterator<Item = &'i Item>,
+        out: &mut dyn StyledLineSink,
+        items: impl IntoIterator<Item = &'i TranscriptItem>,
     ) -> io::Result<()> {
-        let items: Vec<&Item> = items.into_iter().collect();
+        let items: Vec<&TranscriptItem> = items.into_iter().collect();
         for (at, item) in items.iter().enumerate() {
             if !is_repeated(item, &items[at + 1..]) {
                 self.item(out, item)?;
@@ -142,30 +152,30 @@ impl<'a> Conversation<'a> {
     /// All of it as lines, each with the number of the item it belongs to: for screens.
     pub fn lines(
         mut self,
-        items: &[Item],
-        style: impl Fn(usize) -> &'a Style,
-    ) -> Vec<(usize, Line)> {
+        items: &[TranscriptItem],
+        style: impl Fn(usize) -> &'a ConversationStyle,
+    ) -> Vec<(usize, StyledLine)> {
         let mut all = Vec::new();
-        let items: Vec<&Item> = items.iter().collect();
+        let items: Vec<&TranscriptItem> = items.iter().collect();
         for (at, &item) in items.iter().enumerate() {
             if is_repeated(item, &items[at + 1..]) {
                 continue;
             }
             self.style = style(at);
-            let mut lines: Vec<Line> = Vec::new();
+            let mut lines: Vec<StyledLine> = Vec::new();
             // Nothing can go wrong in memory.
             let _ = self.item(&mut lines, item);
             all.extend(lines.into_iter().map(|line| (at, line)));
         }
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<StyledLine> = Vec::new();
         let _ = self.flush_notes(&mut lines);
         let last = items.len().saturating_sub(1);
         all.extend(lines.into_iter().map(|line| (last, line)));
         all
     }
 
-    fn to<'w>(&self, out: &'w mut dyn io::Write) -> Written<'w> {
-        Written {
+    fn to<'w>(&self, out: &'w mut dyn io::Write) -> LineByteWriter<'w> {
+        LineByteWriter {
             out,
             color: self.style.color,
         }
@@ -176,14 +186,14 @@ impl<'a> Conversation<'a> {
     pub fn marked(
         &mut self,
         out: &mut dyn io::Write,
-        item: &Item,
+        item: &TranscriptItem,
         sign: &str,
-        style: &'a Style,
+        style: &'a ConversationStyle,
     ) -> io::Result<()> {
         let out = &mut self.to(out);
         self.flush_notes(out)?;
         let quiet = std::mem::replace(&mut self.style, style);
-        self.short(out, &[mark(Paint::HIT, "▶", sign)])?;
+        self.short(out, &[mark(TextStyle::HIT, "▶", sign)])?;
         let written = self.item(out, item);
         self.style = quiet;
         written
@@ -195,51 +205,51 @@ impl<'a> Conversation<'a> {
         self.flush_notes(out)
     }
 
-    fn item(&mut self, out: &mut dyn Sink, item: &Item) -> io::Result<()> {
+    fn item(&mut self, out: &mut dyn StyledLineSink, item: &TranscriptItem) -> io::Result<()> {
         match &item.body {
-            Body::Turn(head) => self.turn(out, head, item.at),
-            Body::Prompt(prompt) => self.prompt(out, prompt),
-            Body::Reply { text, model } => self.reply(out, text, model.as_deref()),
-            Body::Thinking { text, chars } => self.thinking(out, text, *chars),
-            Body::Call(call) => self.call(out, call),
-            Body::Orphan { text, is_error, .. } => self.orphan(out, text, *is_error),
-            Body::Queued { text } => self.queued(out, text),
-            Body::Interrupt { tool } => {
+            ItemBody::Turn(head) => self.turn(out, head, item.at),
+            ItemBody::Prompt(prompt) => self.prompt(out, prompt),
+            ItemBody::Reply { text, model } => self.reply(out, text, model.as_deref()),
+            ItemBody::Thinking { text, chars } => self.thinking(out, text, *chars),
+            ItemBody::Call(call) => self.call(out, call),
+            ItemBody::Orphan { text, is_error, .. } => self.orphan(out, text, *is_error),
+            ItemBody::Queued { text } => self.queued(out, text),
+            ItemBody::Interrupt { tool } => {
                 let text = if *tool {
                     "interrupted at a tool call"
                 } else {
                     "interrupted"
                 };
-                self.short(out, &[mark(Paint::WARN, "■", text)])
+                self.short(out, &[mark(TextStyle::WARN, "■", text)])
             }
-            Body::Compaction {
+            ItemBody::Compaction {
                 micro,
                 trigger,
                 before,
                 after,
             } => self.compaction(out, *micro, trigger.as_deref(), *before, *after),
-            Body::Summary { text } => self.summary(out, text),
-            Body::ApiError { text, attempt } => self.api_error(out, text, *attempt),
-            Body::Hook(hook) => self.hook(out, hook),
-            Body::Command {
+            ItemBody::Summary { text } => self.summary(out, text),
+            ItemBody::ApiError { text, attempt } => self.api_error(out, text, *attempt),
+            ItemBody::Hook(hook) => self.hook(out, hook),
+            ItemBody::Command {
                 command,
                 output,
                 is_error,
             } => self.command(out, command.as_deref(), output, *is_error),
-            Body::Notice { text } => self.notice(out, text),
-            Body::Notes(notes) => {
+            ItemBody::Notice { text } => self.notice(out, text),
+            ItemBody::Notes(notes) => {
                 self.note(notes);
-                if self.style.tools == Tools::Full {
+                if self.style.tools == ToolDetail::Full {
                     self.flush_notes(out)
                 } else {
                     Ok(())
                 }
             }
-            Body::Unknown { label } => {
+            ItemBody::Unknown { label } => {
                 let text = format!("unknown kind of line: {label}");
-                self.short(out, &[mark(Paint::DIM, "?", &text)])
+                self.short(out, &[mark(TextStyle::DIM, "?", &text)])
             }
-            Body::Fault { detail } => self.short(out, &[mark(Paint::WARN, "!", detail)]),
+            ItemBody::Fault { detail } => self.short(out, &[mark(TextStyle::WARN, "!", detail)]),
         }
     }
 
@@ -250,31 +260,37 @@ impl<'a> Conversation<'a> {
             .max(24)
     }
 
-    fn put(&mut self, out: &mut dyn Sink, line: &Line) -> io::Result<()> {
+    fn put(&mut self, out: &mut dyn StyledLineSink, line: &StyledLine) -> io::Result<()> {
         out.take(&self.prefix, line)
     }
 
     /// A blank line if what comes next is not of the kind that stands close together.
-    fn space(&mut self, out: &mut dyn Sink, next: Shape) -> io::Result<()> {
+    fn space(&mut self, out: &mut dyn StyledLineSink, next: LastWrittenKind) -> io::Result<()> {
         let close = match (self.last, next) {
-            (Shape::Nothing | Shape::Rule, _) | (Shape::Short, Shape::Short) => true,
-            (Shape::Prose | Shape::Short, _) => false,
+            (LastWrittenKind::Nothing | LastWrittenKind::Rule, _)
+            | (LastWrittenKind::Short, LastWrittenKind::Short) => true,
+            (LastWrittenKind::Prose | LastWrittenKind::Short, _) => false,
         };
         if !close {
-            self.put(out, &Line::new())?;
+            self.put(out, &StyledLine::new())?;
         }
         self.last = next;
         Ok(())
     }
 
-    fn short(&mut self, out: &mut dyn Sink, lines: &[Line]) -> io::Result<()> {
-        self.space(out, Shape::Short)?;
+    fn short(&mut self, out: &mut dyn StyledLineSink, lines: &[StyledLine]) -> io::Result<()> {
+        self.space(out, LastWrittenKind::Short)?;
         lines.iter().try_for_each(|line| self.put(out, line))
     }
 
-    fn prose(&mut self, out: &mut dyn Sink, sign: &Line, lines: &[Line]) -> io::Result<()> {
-        self.space(out, Shape::Prose)?;
-        let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
+    fn prose(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        sign: &StyledLine,
+        lines: &[StyledLine],
+    ) -> io::Result<()> {
+        self.space(out, LastWrittenKind::Prose)?;
+        let indent = StyledLine::of(TextStyle::PLAIN, &" ".repeat(sign.width()));
         for (at, line) in lines.iter().enumerate() {
             let sign = if at == 0 { sign } else { &indent };
             self.put(out, &behind(sign, line))?;
@@ -282,17 +298,23 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn turn(&mut self, out: &mut dyn Sink, head: &TurnHead, at: Option<Time>) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        head: &TurnHead,
+        at: Option<Time>,
+    ) -> io::Result<()> {
         self.flush_notes(out)?;
-        self.space(out, Shape::Rule)?;
-        let mut left = Line::of(Paint::DIM, "── ").with(Paint::BOLD, &head.n.to_string());
+        self.space(out, LastWrittenKind::Rule)?;
+        let mut left =
+            StyledLine::of(TextStyle::DIM, "── ").with(TextStyle::BOLD, &head.n.to_string());
         if !head.live {
-            left.push(Paint::WARN, " rewound");
+            left.push(TextStyle::WARN, " rewound");
         }
-        left.push(Paint::DIM, " ");
-        let right = Line::of(Paint::DIM, &self.when(head, at));
+        left.push(TextStyle::DIM, " ");
+        let right = StyledLine::of(TextStyle::DIM, &self.when(head, at));
         let gap = self.width().saturating_sub(left.width() + right.width());
-        left.push(Paint::DIM, &"─".repeat(gap.max(1)));
+        left.push(TextStyle::DIM, &"─".repeat(gap.max(1)));
         left.append(&right);
         self.put(out, &left)
     }
@@ -301,8 +323,8 @@ impl<'a> Conversation<'a> {
     fn when(&mut self, head: &TurnHead, at: Option<Time>) -> String {
         let mut parts = Vec::new();
         if let Some(at) = at {
-            let day = amount::day(at, &self.style.zone);
-            let clock = amount::clock(at, &self.style.zone);
+            let day = format::day(at, &self.style.zone);
+            let clock = format::clock(at, &self.style.zone);
             let same = self.day.as_ref() == Some(&day);
             parts.push(if same {
                 clock
@@ -311,7 +333,7 @@ impl<'a> Conversation<'a> {
             });
             self.day = Some(day);
         }
-        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(amount::duration));
+        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(format::duration));
         if parts.is_empty() {
             "──".to_owned()
         } else {
@@ -319,29 +341,33 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn prompt(&mut self, out: &mut dyn Sink, prompt: &Prompt) -> io::Result<()> {
-        let mut lines = wrap_text(Paint::BOLD, &prompt.text, self.width() - 2);
+    fn prompt(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        prompt: &TranscriptPrompt,
+    ) -> io::Result<()> {
+        let mut lines = wrap_text(TextStyle::BOLD, &prompt.text, self.width() - 2);
         let beside = self.beside(prompt);
         if prompt.text.trim().is_empty() {
             lines.clear();
         }
         // What an agent was told can be pages; what a person typed is never cut.
-        if self.nested && self.style.tools != Tools::Full {
+        if self.nested && self.style.tools != ToolDetail::Full {
             lines = limited(lines, FEW);
         }
         if !beside.is_empty() {
-            lines.push(Line::of(Paint::DIM, &beside.join(" · ")));
+            lines.push(StyledLine::of(TextStyle::DIM, &beside.join(" · ")));
         }
-        self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
+        self.prose(out, &StyledLine::of(TextStyle::PROMPT, "❯ "), &lines)
     }
 
     /// What came with the text of a prompt.
-    fn beside(&mut self, prompt: &Prompt) -> Vec<String> {
+    fn beside(&mut self, prompt: &TranscriptPrompt) -> Vec<String> {
         let mut beside = Vec::new();
         if prompt.images > 0 {
             beside.push(format!(
                 "with {}",
-                amount::count(prompt.images as u64, "image")
+                format::count(prompt.images as u64, "image")
             ));
         }
         beside.extend(came_with(prompt));
@@ -349,40 +375,50 @@ impl<'a> Conversation<'a> {
         beside
     }
 
-    fn reply(&mut self, out: &mut dyn Sink, text: &str, model: Option<&str>) -> io::Result<()> {
-        let mut sign = Line::of(Paint::REPLY, "●");
-        sign.push(Paint::PLAIN, " ");
+    fn reply(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        text: &str,
+        model: Option<&str>,
+    ) -> io::Result<()> {
+        let mut sign = StyledLine::of(TextStyle::REPLY, "●");
+        sign.push(TextStyle::PLAIN, " ");
         let mut lines = markdown::lines(text, self.width() - 2);
         // The model is named where it changes.
         if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
             let known = self.model.replace(model.to_owned());
             if known.is_some() {
-                lines.insert(0, Line::of(Paint::DIM, &format!("({model})")));
+                lines.insert(0, StyledLine::of(TextStyle::DIM, &format!("({model})")));
             }
         }
         self.prose(out, &sign, &lines)
     }
 
-    fn thinking(&mut self, out: &mut dyn Sink, text: &str, chars: usize) -> io::Result<()> {
+    fn thinking(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        text: &str,
+        chars: usize,
+    ) -> io::Result<()> {
         if self.style.thinking && !text.is_empty() {
-            let lines = wrap_text(Paint::THINKING, text, self.width() - 2);
-            return self.prose(out, &Line::of(Paint::THINKING, "✻ "), &lines);
+            let lines = wrap_text(TextStyle::THINKING, text, self.width() - 2);
+            return self.prose(out, &StyledLine::of(TextStyle::THINKING, "✻ "), &lines);
         }
         let text = match chars {
             0 => "thought (text not recorded)".to_owned(),
-            chars => format!("thought for {}", amount::count(chars as u64, "character")),
+            chars => format!("thought for {}", format::count(chars as u64, "character")),
         };
-        self.short(out, &[mark(Paint::DIM, "✻", &text)])
+        self.short(out, &[mark(TextStyle::DIM, "✻", &text)])
     }
 
-    fn call(&mut self, out: &mut dyn Sink, call: &Call) -> io::Result<()> {
-        if self.style.tools == Tools::None {
+    fn call(&mut self, out: &mut dyn StyledLineSink, call: &TranscriptCall) -> io::Result<()> {
+        if self.style.tools == ToolDetail::None {
             return Ok(());
         }
-        let lines = call::lines(call, self.style, self.width());
+        let lines = tool_call::lines(call, self.style, self.width());
         self.short(out, &lines)?;
         if let Some(run) = call.agent.as_ref().and_then(|agent| agent.run.as_deref()) {
-            let lines = call::run_lines(run, self.width());
+            let lines = tool_call::run_lines(run, self.width());
             self.short(out, &lines)?;
         }
         match &call.agent {
@@ -391,29 +427,34 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn agent(&mut self, out: &mut dyn Sink, agent: &Agent) -> io::Result<()> {
-        let mut inner = Conversation::new(self.style);
-        inner.prefix = behind(&self.prefix, &Line::of(Paint::DIM, "    │ "));
+    fn agent(&mut self, out: &mut dyn StyledLineSink, agent: &TranscriptAgent) -> io::Result<()> {
+        let mut inner = ConversationWriter::new(self.style);
+        inner.prefix = behind(&self.prefix, &StyledLine::of(TextStyle::DIM, "    │ "));
         inner.nested = true;
         inner.items(out, &agent.items)?;
         inner.flush_notes(out)?;
-        self.put(out, &Line::of(Paint::DIM, "    └"))
+        self.put(out, &StyledLine::of(TextStyle::DIM, "    └"))
     }
 
-    fn orphan(&mut self, out: &mut dyn Sink, text: &str, is_error: bool) -> io::Result<()> {
-        if self.style.tools == Tools::None {
+    fn orphan(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        text: &str,
+        is_error: bool,
+    ) -> io::Result<()> {
+        if self.style.tools == ToolDetail::None {
             return Ok(());
         }
         let what = if is_error { "a failure" } else { "a result" };
         let head = format!("{what} without its call");
-        let mut lines = vec![mark(Paint::WARN, "?", &head)];
-        lines.extend(self.output(text, Paint::DIM));
+        let mut lines = vec![mark(TextStyle::WARN, "?", &head)];
+        lines.extend(self.output(text, TextStyle::DIM));
         self.short(out, &lines)
     }
 
     /// Text below a short line: a few lines, or all of them.
-    fn output(&self, text: &str, paint: Paint) -> Vec<Line> {
-        let limit = if self.style.tools == Tools::Full {
+    fn output(&self, text: &str, paint: TextStyle) -> Vec<StyledLine> {
+        let limit = if self.style.tools == ToolDetail::Full {
             usize::MAX
         } else {
             FEW
@@ -421,21 +462,24 @@ impl<'a> Conversation<'a> {
         quoted(text, paint, self.width(), "    ", limit)
     }
 
-    fn queued(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
-        let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
-        lines.push(Line::of(Paint::DIM, "typed while the model was working"));
-        self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
+    fn queued(&mut self, out: &mut dyn StyledLineSink, text: &str) -> io::Result<()> {
+        let mut lines = wrap_text(TextStyle::BOLD, text, self.width() - 2);
+        lines.push(StyledLine::of(
+            TextStyle::DIM,
+            "typed while the model was working",
+        ));
+        self.prose(out, &StyledLine::of(TextStyle::PROMPT, "❯ "), &lines)
     }
 
     fn compaction(
         &mut self,
-        out: &mut dyn Sink,
+        out: &mut dyn StyledLineSink,
         micro: bool,
         trigger: Option<&str>,
         before: Option<u64>,
         after: Option<u64>,
     ) -> io::Result<()> {
-        self.space(out, Shape::Prose)?;
+        self.space(out, LastWrittenKind::Prose)?;
         let what = if micro {
             "old results cleared"
         } else {
@@ -444,38 +488,38 @@ impl<'a> Conversation<'a> {
         let mut text = what.to_owned();
         match (before, after) {
             (Some(before), Some(after)) => {
-                text += &format!(" {} → {}", amount::tokens(before), amount::tokens(after));
+                text += &format!(" {} → {}", format::tokens(before), format::tokens(after));
             }
-            (Some(before), None) => text += &format!(" {} tokens", amount::tokens(before)),
+            (Some(before), None) => text += &format!(" {} tokens", format::tokens(before)),
             (None, _) => {}
         }
         text += &trigger
             .map(|trigger| format!(" ({trigger})"))
             .unwrap_or_default();
-        let line = Line::of(Paint::DIM, "── ")
-            .with(Paint::WARN, &text)
-            .with(Paint::DIM, " ──");
+        let line = StyledLine::of(TextStyle::DIM, "── ")
+            .with(TextStyle::WARN, &text)
+            .with(TextStyle::DIM, " ──");
         self.put(out, &line)?;
-        self.last = Shape::Rule;
+        self.last = LastWrittenKind::Rule;
         Ok(())
     }
 
-    fn summary(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
-        let size = amount::count(text.chars().count() as u64, "character");
+    fn summary(&mut self, out: &mut dyn StyledLineSink, text: &str) -> io::Result<()> {
+        let size = format::count(text.chars().count() as u64, "character");
         let mut lines = vec![mark(
-            Paint::DIM,
+            TextStyle::DIM,
             "≡",
             &format!("continued from a summary of {size}"),
         )];
-        if self.style.tools == Tools::Full {
-            lines.extend(self.output(text, Paint::DIM));
+        if self.style.tools == ToolDetail::Full {
+            lines.extend(self.output(text, TextStyle::DIM));
         }
         self.short(out, &lines)
     }
 
     fn api_error(
         &mut self,
-        out: &mut dyn Sink,
+        out: &mut dyn StyledLineSink,
         text: &str,
         attempt: Option<(u64, u64)>,
     ) -> io::Result<()> {
@@ -487,78 +531,87 @@ impl<'a> Conversation<'a> {
             .trim_start_matches("API Error")
             .trim();
         let lines = wrap_text(
-            Paint::ERROR,
+            TextStyle::ERROR,
             &format!("API error: {text}{again}"),
             self.width() - 2,
         );
-        self.signed(out, &Line::of(Paint::ERROR, "✗ "), &lines)
+        self.signed(out, &StyledLine::of(TextStyle::ERROR, "✗ "), &lines)
     }
 
-    fn signed(&mut self, out: &mut dyn Sink, sign: &Line, lines: &[Line]) -> io::Result<()> {
-        let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
+    fn signed(
+        &mut self,
+        out: &mut dyn StyledLineSink,
+        sign: &StyledLine,
+        lines: &[StyledLine],
+    ) -> io::Result<()> {
+        let indent = StyledLine::of(TextStyle::PLAIN, &" ".repeat(sign.width()));
         let lines = lines.iter().enumerate();
-        let lines: Vec<Line> = lines
+        let lines: Vec<StyledLine> = lines
             .map(|(at, line)| behind(if at == 0 { sign } else { &indent }, line))
             .collect();
         self.short(out, &lines)
     }
 
-    fn hook(&mut self, out: &mut dyn Sink, hook: &Hook) -> io::Result<()> {
+    fn hook(&mut self, out: &mut dyn StyledLineSink, hook: &FailedHook) -> io::Result<()> {
         let did = if hook.blocked { "blocked" } else { "failed" };
         let mut lines = vec![mark(
-            Paint::WARN,
+            TextStyle::WARN,
             "!",
             &format!("hook {} {did}", hook.event),
         )];
         let command = hook.command.iter().map(|command| format!("$ {command}"));
         for command in command {
-            lines.extend(self.output(&command, Paint::DIM));
+            lines.extend(self.output(&command, TextStyle::DIM));
         }
-        lines.extend(self.output(&hook.output, Paint::PLAIN));
+        lines.extend(self.output(&hook.output, TextStyle::PLAIN));
         self.short(out, &lines)
     }
 
     fn command(
         &mut self,
-        out: &mut dyn Sink,
+        out: &mut dyn StyledLineSink,
         command: Option<&str>,
         output: &str,
         is_error: bool,
     ) -> io::Result<()> {
         if let Some(command) = command {
-            let lines = wrap_text(Paint::BOLD, command, self.width() - 2);
-            self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)?;
-            self.last = Shape::Short;
+            let lines = wrap_text(TextStyle::BOLD, command, self.width() - 2);
+            self.prose(out, &StyledLine::of(TextStyle::PROMPT, "❯ "), &lines)?;
+            self.last = LastWrittenKind::Short;
         }
         if output.trim().is_empty() {
             return Ok(());
         }
         // Output belongs to the command above it.
-        self.last = if self.last == Shape::Prose {
-            Shape::Short
+        self.last = if self.last == LastWrittenKind::Prose {
+            LastWrittenKind::Short
         } else {
             self.last
         };
-        let paint = if is_error { Paint::ERROR } else { Paint::PLAIN };
+        let paint = if is_error {
+            TextStyle::ERROR
+        } else {
+            TextStyle::PLAIN
+        };
         let lines = self.output(output, paint);
         self.short(out, &lines)?;
-        self.last = Shape::Prose;
+        self.last = LastWrittenKind::Prose;
         Ok(())
     }
 
-    fn notice(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
-        let lines = wrap_text(Paint::DIM, text, self.width() - 4);
-        let limit = if self.style.tools == Tools::Full {
+    fn notice(&mut self, out: &mut dyn StyledLineSink, text: &str) -> io::Result<()> {
+        let lines = wrap_text(TextStyle::DIM, text, self.width() - 4);
+        let limit = if self.style.tools == ToolDetail::Full {
             usize::MAX
         } else {
             FEW
         };
         let lines = limited(lines, limit);
-        self.signed(out, &Line::of(Paint::DIM, "  ◆ "), &lines)
+        self.signed(out, &StyledLine::of(TextStyle::DIM, "  ◆ "), &lines)
     }
 
-    fn note(&mut self, notes: &[Note]) {
-        let all = self.style.tools == Tools::Full;
+    fn note(&mut self, notes: &[TranscriptNote]) {
+        let all = self.style.tools == ToolDetail::Full;
         for note in notes.iter().filter(|note| all || note.matters) {
             match self
                 .notes
@@ -572,30 +625,30 @@ impl<'a> Conversation<'a> {
     }
 
     /// What stands beside the conversation, in one line.
-    fn flush_notes(&mut self, out: &mut dyn Sink) -> io::Result<()> {
+    fn flush_notes(&mut self, out: &mut dyn StyledLineSink) -> io::Result<()> {
         let notes = std::mem::take(&mut self.notes);
         if notes.is_empty() {
             return Ok(());
         }
         let total: u64 = notes.iter().map(|note| u64::from(note.count)).sum();
-        let label = |note: &Note| match note.count {
+        let label = |note: &TranscriptNote| match note.count {
             1 => note.label.clone(),
             count => format!("{} ×{count}", note.label),
         };
         let labels: Vec<String> = notes.iter().map(label).collect();
-        let text = format!("{}: {}", amount::count(total, "note"), labels.join(", "));
-        let line = mark(Paint::DIM, "·", &text);
+        let text = format!("{}: {}", format::count(total, "note"), labels.join(", "));
+        let line = mark(TextStyle::DIM, "·", &text);
         let line = match self.style.tools {
-            Tools::Full => line,
-            Tools::None | Tools::Short => cut(&line, self.width()),
+            ToolDetail::Full => line,
+            ToolDetail::None | ToolDetail::Short => cut(&line, self.width()),
         };
         self.short(out, &[line])
     }
 }
 
 /// A failed attempt that is followed by another one with the same words says nothing new.
-fn is_repeated(item: &Item, behind: &[&Item]) -> bool {
-    let Body::ApiError {
+fn is_repeated(item: &TranscriptItem, behind: &[&TranscriptItem]) -> bool {
+    let ItemBody::ApiError {
         text,
         attempt: Some(_),
     } = &item.body
@@ -604,26 +657,26 @@ fn is_repeated(item: &Item, behind: &[&Item]) -> bool {
     };
     let next = behind
         .iter()
-        .find(|item| !matches!(item.body, Body::Notes(_)));
-    matches!(next.map(|item| &item.body), Some(Body::ApiError { text: other, attempt: Some(_) }) if other == text)
+        .find(|item| !matches!(item.body, ItemBody::Notes(_)));
+    matches!(next.map(|item| &item.body), Some(ItemBody::ApiError { text: other, attempt: Some(_) }) if other == text)
 }
 
 /// A short line behind a sign.
-fn mark(paint: Paint, sign: &str, text: &str) -> Line {
-    Line::of(paint, &format!("  {sign} ")).with(paint, text)
+fn mark(paint: TextStyle, sign: &str, text: &str) -> StyledLine {
+    StyledLine::of(paint, &format!("  {sign} ")).with(paint, text)
 }
 
 /// Text in a frame: all of it, or `limit` lines, each cut to the width.
 pub(crate) fn quoted(
     text: &str,
-    paint: Paint,
+    paint: TextStyle,
     width: usize,
     indent: &str,
     limit: usize,
-) -> Vec<Line> {
-    let bar = Line::of(Paint::PLAIN, indent).with(Paint::DIM, "│ ");
+) -> Vec<StyledLine> {
+    let bar = StyledLine::of(TextStyle::PLAIN, indent).with(TextStyle::DIM, "│ ");
     let room = width.saturating_sub(bar.width()).max(10);
-    let fit = |line: Line| match limit {
+    let fit = |line: StyledLine| match limit {
         usize::MAX => wrap_own(line, room),
         _ => vec![cut(&line, room)],
     };
@@ -635,10 +688,10 @@ pub(crate) fn quoted(
 /// number of the rest. What is not shown is not laid out either.
 pub(crate) fn few(
     text: &str,
-    paint: Paint,
+    paint: TextStyle,
     limit: usize,
-    fit: impl Fn(Line) -> Vec<Line>,
-) -> Vec<Line> {
+    fit: impl Fn(StyledLine) -> Vec<StyledLine>,
+) -> Vec<StyledLine> {
     let text = crate::clean::text(text);
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
@@ -647,7 +700,7 @@ pub(crate) fn few(
     let total = text.lines().count();
     let mut out = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let more = fit(Line::of_clean(paint, line));
+        let more = fit(StyledLine::of_clean(paint, line));
         let last = at + 1 == total;
         let fits = out.len() + more.len() < limit || (last && out.len() + more.len() <= limit);
         if !fits {
@@ -666,7 +719,7 @@ pub(crate) fn few(
 }
 
 /// Up to `limit` lines as they are; of more, one line less and the number of the rest.
-pub(crate) fn limited(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
+pub(crate) fn limited(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
     if lines.len() > limit {
         let rest = lines.len() + 1 - limit;
         lines.truncate(limit.saturating_sub(1));
@@ -675,7 +728,7 @@ pub(crate) fn limited(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
     lines
 }
 /// What the client sent along with a prompt, in words.
-pub(crate) fn came_with(prompt: &Prompt) -> Vec<String> {
+pub(crate) fn came_with(prompt: &TranscriptPrompt) -> Vec<String> {
     let kinds = prompt.kinds;
     let said = [
         (
@@ -686,14 +739,21 @@ pub(crate) fn came_with(prompt: &Prompt) -> Vec<String> {
             kinds.contains(InputKinds::IDE_OPENED_FILE),
             "with a file open in the editor",
         ),
-        (prompt.kind == Input::Plan, "a plan from another session"),
+        (
+            prompt.kind == UserInput::Plan,
+            "a plan from another session",
+        ),
     ];
     let said = said.into_iter().filter(|(is, _)| *is);
     said.map(|(_, words)| words.to_owned()).collect()
 }
 
 /// The permission mode of a prompt, in words, if it is another than the last one.
-pub(crate) fn new_mode(prompt: &Prompt, last: &mut Option<String>, nested: bool) -> Option<String> {
+pub(crate) fn new_mode(
+    prompt: &TranscriptPrompt,
+    last: &mut Option<String>,
+    nested: bool,
+) -> Option<String> {
     let mode = prompt.permission_mode.as_deref().unwrap_or("default");
     if nested || mode == last.as_deref().unwrap_or("default") {
         return None;

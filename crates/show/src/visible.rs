@@ -9,15 +9,15 @@ use std::borrow::Cow;
 
 use similar::{ChangeTag, TextDiff};
 use unicode_width::UnicodeWidthChar;
-use unspool_model::view::outcome::{Change, Sign};
+use unspool_model::view::tool_outcome::{FileChange, PatchSign};
 
 use crate::layout::behind;
-use crate::style::{Line, Paint};
+use crate::style::{StyledLine, TextStyle};
 
 /// How escapes look, so that they differ from the same letters in the text where there is colour.
-pub const ESCAPE: Paint = Paint {
+pub const ESCAPE: TextStyle = TextStyle {
     bold: true,
-    ..Paint::ERROR
+    ..TextStyle::ERROR
 };
 
 /// Combining marks on one character; more paint over other rows.
@@ -27,7 +27,7 @@ const MARKS: usize = 4;
 const TAB: &str = "    ";
 
 /// A piece of a text: shown as it is, or written as an escape.
-enum Piece {
+enum VisiblePiece {
     Plain(char),
     Escape(String),
 }
@@ -44,7 +44,7 @@ pub fn escaped_line(text: &str) -> Cow<'_, str> {
 
 /// How many characters of a text are written as escapes.
 pub fn count(text: &str) -> usize {
-    let escape = |piece: &Piece| matches!(piece, Piece::Escape(_));
+    let escape = |piece: &VisiblePiece| matches!(piece, VisiblePiece::Escape(_));
     pieces(text, false).filter(escape).count()
 }
 
@@ -57,27 +57,27 @@ fn written(text: &str, one_line: bool) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text, one_line) {
         match piece {
-            Piece::Plain(c) => out.push(c),
-            Piece::Escape(escape) => out.push_str(&escape),
+            VisiblePiece::Plain(c) => out.push(c),
+            VisiblePiece::Escape(escape) => out.push_str(&escape),
         }
     }
     Cow::Owned(out)
 }
 
-fn pieces(text: &str, one_line: bool) -> impl Iterator<Item = Piece> + '_ {
+fn pieces(text: &str, one_line: bool) -> impl Iterator<Item = VisiblePiece> + '_ {
     // A mark at the start of a line has nothing to stand on.
     let mut marks = MARKS;
     text.chars().map(move |c| {
         let is_blank = matches!(c, '\n' | '\t');
         if is_blank && !one_line {
             marks = MARKS;
-            return Piece::Plain(c);
+            return VisiblePiece::Plain(c);
         }
         let is_mark = c.width() == Some(0) && !is_hidden(c);
         marks = if is_mark { marks + 1 } else { 0 };
         match is_hidden(c) || marks > MARKS {
-            true => Piece::Escape(escape(c)),
-            false => Piece::Plain(c),
+            true => VisiblePiece::Escape(escape(c)),
+            false => VisiblePiece::Plain(c),
         }
     })
 }
@@ -103,39 +103,39 @@ fn escape(c: char) -> String {
 }
 
 /// The text in rows of at most `width` columns, cut at the edge as a terminal would: all of it.
-pub fn rows(paint: Paint, text: &str, width: usize) -> Vec<Line> {
+pub fn rows(paint: TextStyle, text: &str, width: usize) -> Vec<StyledLine> {
     text.split('\n')
-        .flat_map(|line| Rows::of(paint, line, width))
+        .flat_map(|line| VisibleRows::of(paint, line, width))
         .collect()
 }
 
 /// The same on one line: newlines and tabs are escapes, too.
-pub fn line_rows(paint: Paint, text: &str, width: usize) -> Vec<Line> {
+pub fn line_rows(paint: TextStyle, text: &str, width: usize) -> Vec<StyledLine> {
     let text = text.replace('\t', "\\x09").replace('\n', "\\x0a");
     rows(paint, &text, width)
 }
 
-struct Rows {
+struct VisibleRows {
     width: usize,
-    done: Vec<Line>,
-    line: Line,
+    done: Vec<StyledLine>,
+    line: StyledLine,
     columns: usize,
 }
 
-impl Rows {
-    fn of(paint: Paint, text: &str, width: usize) -> Vec<Line> {
-        let mut rows = Rows {
+impl VisibleRows {
+    fn of(paint: TextStyle, text: &str, width: usize) -> Vec<StyledLine> {
+        let mut rows = VisibleRows {
             width: width.max(12),
             done: Vec::new(),
-            line: Line::new(),
+            line: StyledLine::new(),
             columns: 0,
         };
         let mut plain = String::new();
         let mut columns = 0;
         for piece in pieces(text, false) {
             let (text, wide) = match &piece {
-                Piece::Plain('\t') => (TAB, TAB.len()),
-                Piece::Plain(c) => {
+                VisiblePiece::Plain('\t') => (TAB, TAB.len()),
+                VisiblePiece::Plain(c) => {
                     let wide = c.width().unwrap_or(0);
                     if rows.columns + columns + wide > rows.width {
                         rows.line.push(paint, &std::mem::take(&mut plain));
@@ -146,7 +146,7 @@ impl Rows {
                     columns += wide;
                     continue;
                 }
-                Piece::Escape(escape) => (escape.as_str(), escape.len()),
+                VisiblePiece::Escape(escape) => (escape.as_str(), escape.len()),
             };
             rows.line.push(paint, &std::mem::take(&mut plain));
             rows.columns += std::mem::take(&mut columns);
@@ -154,8 +154,8 @@ impl Rows {
                 rows.end();
             }
             let paint = match piece {
-                Piece::Escape(_) => ESCAPE,
-                Piece::Plain(_) => paint,
+                VisiblePiece::Escape(_) => ESCAPE,
+                VisiblePiece::Plain(_) => paint,
             };
             rows.line.push(paint, text);
             rows.columns += wide;
@@ -172,41 +172,41 @@ impl Rows {
 }
 
 /// A change in full: every line of it, none of them cut.
-pub fn change(change: &Change, width: usize) -> Vec<Line> {
+pub fn change(change: &FileChange, width: usize) -> Vec<StyledLine> {
     match change {
-        Change::Written(text) => {
+        FileChange::Written(text) => {
             let count = text.split('\n').count();
             let digits = count.to_string().len();
             let mut out = Vec::new();
             for (at, line) in lines(text).into_iter().enumerate() {
-                let mark = Line::of(Paint::DIM, &format!("{:>digits$} ", at + 1));
-                out.extend(signed(Sign::Added, line, &mark, width));
+                let mark = StyledLine::of(TextStyle::DIM, &format!("{:>digits$} ", at + 1));
+                out.extend(signed(PatchSign::Added, line, &mark, width));
             }
             out.extend(unended(text));
             out
         }
-        Change::Replaced(pairs) => {
+        FileChange::Replaced(pairs) => {
             let mut out = Vec::new();
             for (at, (old, new)) in pairs.iter().enumerate() {
                 if at > 0 {
-                    out.push(Line::of(Paint::DIM, "⋯"));
+                    out.push(StyledLine::of(TextStyle::DIM, "⋯"));
                 }
                 for change in TextDiff::from_lines(old, new).iter_all_changes() {
                     let sign = match change.tag() {
-                        ChangeTag::Equal => Sign::Same,
-                        ChangeTag::Delete => Sign::Removed,
-                        ChangeTag::Insert => Sign::Added,
+                        ChangeTag::Equal => PatchSign::Same,
+                        ChangeTag::Delete => PatchSign::Removed,
+                        ChangeTag::Insert => PatchSign::Added,
                     };
                     let text = change.value();
                     let line = text.strip_suffix('\n').unwrap_or(text);
-                    out.extend(signed(sign, line, &Line::new(), width));
+                    out.extend(signed(sign, line, &StyledLine::new(), width));
                 }
             }
             out
         }
-        Change::Hunks(hunks) => {
+        FileChange::Hunks(hunks) => {
             let all = hunks.iter().flat_map(|hunk| &hunk.lines);
-            all.flat_map(|(sign, text)| signed(*sign, text, &Line::new(), width))
+            all.flat_map(|(sign, text)| signed(*sign, text, &StyledLine::new(), width))
                 .collect()
         }
     }
@@ -220,23 +220,23 @@ fn lines(text: &str) -> Vec<&str> {
     }
 }
 
-fn unended(text: &str) -> Option<Line> {
+fn unended(text: &str) -> Option<StyledLine> {
     let note = match text {
         "" => "the file will be empty",
         text if !text.ends_with('\n') => "no newline at its end",
         _ => return None,
     };
-    Some(Line::of(Paint::DIM, note))
+    Some(StyledLine::of(TextStyle::DIM, note))
 }
 
-fn signed(sign: Sign, text: &str, number: &Line, width: usize) -> Vec<Line> {
+fn signed(sign: PatchSign, text: &str, number: &StyledLine, width: usize) -> Vec<StyledLine> {
     let (mark, paint) = match sign {
-        Sign::Same => ("  ", Paint::DIM),
-        Sign::Removed => ("- ", Paint::REMOVED),
-        Sign::Added => ("+ ", Paint::ADDED),
+        PatchSign::Same => ("  ", TextStyle::DIM),
+        PatchSign::Removed => ("- ", TextStyle::REMOVED),
+        PatchSign::Added => ("+ ", TextStyle::ADDED),
     };
     let first = number.clone().with(paint, mark);
-    let next = Line::of(Paint::DIM, &" ".repeat(first.width()));
+    let next = StyledLine::of(TextStyle::DIM, &" ".repeat(first.width()));
     let body = rows(paint, text, width.saturating_sub(first.width()));
     let prefix = |at: usize| if at == 0 { &first } else { &next };
     body.iter()
@@ -250,15 +250,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(lines: &[Line]) -> Vec<String> {
-        lines.iter().map(Line::text).collect()
+    fn texts(lines: &[StyledLine]) -> Vec<String> {
+        lines.iter().map(StyledLine::text).collect()
     }
 
     #[test]
     fn a_title_that_holds_a_command_is_seen() {
         let command = "ls -la \u{1b}]0;$(touch HIDDEN)\u{7}";
         assert_eq!(escaped(command), "ls -la \\x1b]0;$(touch HIDDEN)\\x07");
-        let shown = texts(&rows(Paint::CODE, command, 80)).join("");
+        let shown = texts(&rows(TextStyle::CODE, command, 80)).join("");
         assert_eq!(shown, "ls -la \\x1b]0;$(touch HIDDEN)\\x07");
     }
 
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_long_line_is_wrapped_and_blanks_hide_nothing() {
         let command = format!("ls{}; rm -rf x", " ".repeat(300));
-        let shown = texts(&rows(Paint::CODE, &command, 40));
+        let shown = texts(&rows(TextStyle::CODE, &command, 40));
         assert_eq!(shown.concat(), command);
         assert!(shown.iter().all(|row| row.len() <= 40));
     }
@@ -297,13 +297,13 @@ mod tests {
     #[test]
     fn a_change_is_whole_and_its_line_ends_are_seen() {
         let long = "x".repeat(100);
-        let written = texts(&change(&Change::Written(format!("a\n{long}\n")), 30)).join("\n");
+        let written = texts(&change(&FileChange::Written(format!("a\n{long}\n")), 30)).join("\n");
         assert_eq!(written.matches('x').count(), 100, "{written}");
-        let ends = Change::Replaced(vec![("a\r\nb\n".into(), "a\nb\n".into())]);
+        let ends = FileChange::Replaced(vec![("a\r\nb\n".into(), "a\nb\n".into())]);
         let shown = texts(&change(&ends, 30));
         assert_eq!(shown, ["- a\\x0d", "+ a", "  b"]);
         let many = "line\n".repeat(500);
-        assert_eq!(change(&Change::Written(many), 30).len(), 500);
+        assert_eq!(change(&FileChange::Written(many), 30).len(), 500);
     }
 
     proptest! {
@@ -313,7 +313,7 @@ mod tests {
             prop_assert!(!shown.chars().any(|c| is_hidden(c) && !matches!(c, '\n' | '\t')));
             // What is clean already is not changed on its way to the terminal.
             prop_assert_eq!(crate::clean::text(&shown), shown.as_ref());
-            let rows = texts(&rows(Paint::PLAIN, &text, 20)).concat();
+            let rows = texts(&rows(TextStyle::PLAIN, &text, 20)).concat();
             let wanted = shown.replace('\n', "").replace('\t', TAB);
             prop_assert_eq!(rows, wanted);
         }

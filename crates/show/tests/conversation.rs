@@ -8,18 +8,18 @@ use std::collections::HashMap;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::pick::Pick;
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::transcript::transcript;
-use unspool_show::{Conversation, Style, Tools, conversation};
+use unspool_model::view::turn_selection::TurnSelection;
+use unspool_show::{ConversationStyle, ConversationWriter, ToolDetail, conversation};
 use unspool_testkit::script;
 
-fn text(bytes: Vec<u8>, style: &Style) -> String {
+fn text(bytes: Vec<u8>, style: &ConversationStyle) -> String {
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
-    let pick = Pick {
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let pick = TurnSelection {
         agents: true,
-        ..Pick::default()
+        ..TurnSelection::default()
     };
     let items = transcript(&session, &log, &HashMap::new(), &pick);
     let mut out = Vec::new();
@@ -28,9 +28,9 @@ fn text(bytes: Vec<u8>, style: &Style) -> String {
 }
 
 fn check(script: &str, expected: Expect) {
-    let style = Style {
+    let style = ConversationStyle {
         width: 60,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
     expected.assert_eq(&text(script::jsonl(script), &style));
 }
@@ -53,9 +53,9 @@ fn call(name: &str, input: Value, result: Option<(Value, bool, Value)>) -> Vec<u
 }
 
 fn check_call(name: &str, input: Value, result: Option<(Value, bool, Value)>, expected: Expect) {
-    let style = Style {
+    let style = ConversationStyle {
         width: 60,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
     let all = text(call(name, input, result), &style);
     // The prompt stays: an expectation loses the indent that all its lines share.
@@ -256,9 +256,9 @@ fn a_result_beats_progress_and_progress_beats_nothing() {
     let mut running = call("Bash", json!({"command":"make"}), None);
     running.extend(progress(1, "10%"));
     running.extend(progress(2, "20%\nlinking"));
-    let style = Style {
+    let style = ConversationStyle {
         width: 60,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
     let shown = text(running, &style);
     assert!(
@@ -281,7 +281,7 @@ fn a_result_beats_progress_and_progress_beats_nothing() {
 #[test]
 fn a_result_without_its_call_is_shown() {
     let line = json!({"type":"user","uuid":"r","parentUuid":null,"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"gone","content":"text of it"}]}});
-    let shown = text(line.to_string().into_bytes(), &Style::default());
+    let shown = text(line.to_string().into_bytes(), &ConversationStyle::default());
     expect![[r#"
         shown:
           ? a result without its call
@@ -459,9 +459,9 @@ fn compactions_interruptions_and_commands_have_their_own_marks() {
 
 #[test]
 fn a_file_without_a_conversation_shows_nothing() {
-    assert_eq!(text(Vec::new(), &Style::default()), "");
+    assert_eq!(text(Vec::new(), &ConversationStyle::default()), "");
     let line = json!({"type":"summary","summary":"A title","leafUuid":"x"}).to_string();
-    assert_eq!(text(line.into_bytes(), &Style::default()), "");
+    assert_eq!(text(line.into_bytes(), &ConversationStyle::default()), "");
 }
 
 #[test]
@@ -503,12 +503,12 @@ fn nothing_from_a_transcript_reaches_the_terminal_unclean() {
         );
         all.into_bytes()
     };
-    for tools in [Tools::Short, Tools::Full] {
-        let style = Style {
+    for tools in [ToolDetail::Short, ToolDetail::Full] {
+        let style = ConversationStyle {
             color: true,
             thinking: true,
             tools,
-            ..Style::default()
+            ..ConversationStyle::default()
         };
         let shown = text(bytes(evil), &style);
         let mut rest = shown.as_str();
@@ -534,12 +534,12 @@ fn strange_sessions_are_shown_at_any_width_without_harm() {
             .join("\n")
             .into_bytes();
         let width = 20 + (seed as usize * 7) % 140;
-        for tools in [Tools::None, Tools::Short, Tools::Full] {
-            let style = Style {
+        for tools in [ToolDetail::None, ToolDetail::Short, ToolDetail::Full] {
+            let style = ConversationStyle {
                 width,
                 tools,
                 thinking: true,
-                ..Style::default()
+                ..ConversationStyle::default()
             };
             let shown = text(bytes.clone(), &style);
             let stray = shown.chars().find(|c| c.is_control() && *c != '\n');
@@ -550,11 +550,11 @@ fn strange_sessions_are_shown_at_any_width_without_harm() {
 
 #[test]
 fn a_heading_says_what_follows() {
-    let style = Style {
+    let style = ConversationStyle {
         width: 40,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
-    let mut conversation = unspool_show::Conversation::new(&style);
+    let mut conversation = unspool_show::ConversationWriter::new(&style);
     let mut out = Vec::new();
     let facts = [
         "~/src/site".to_owned(),
@@ -583,14 +583,14 @@ fn the_lines_for_a_screen_are_those_that_are_written() {
         you:    thanks
         claude: welcome
         ";
-    let style = Style {
+    let style = ConversationStyle {
         width: 60,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
     let log = Log::new(script::jsonl(script));
-    let session = Session::from_log(&log, Role::Main);
-    let items = transcript(&session, &log, &HashMap::new(), &Pick::default());
-    let lines = Conversation::new(&style).lines(&items, |_| &style);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let items = transcript(&session, &log, &HashMap::new(), &TurnSelection::default());
+    let lines = ConversationWriter::new(&style).lines(&items, |_| &style);
     let shown: Vec<String> = lines
         .iter()
         .map(|(_, line)| line.text().trim_end().to_owned())
@@ -601,11 +601,11 @@ fn the_lines_for_a_screen_are_those_that_are_written() {
     assert!(lines.windows(2).all(|pair| pair[0].0 <= pair[1].0));
     assert_eq!(lines.last().unwrap().0, items.len() - 1);
     // One item may be told in another style than the rest.
-    let loud = Style {
-        tools: Tools::Full,
+    let loud = ConversationStyle {
+        tools: ToolDetail::Full,
         ..style.clone()
     };
-    let open = Conversation::new(&style).lines(&items, |at| match at {
+    let open = ConversationWriter::new(&style).lines(&items, |at| match at {
         4 => &loud,
         _ => &style,
     });

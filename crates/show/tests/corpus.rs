@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{AgentFile, transcript};
-use unspool_show::{Style, Tools, conversation};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::transcript::{AgentTranscript, transcript};
+use unspool_model::view::turn_selection::TurnSelection;
+use unspool_show::{ConversationStyle, ToolDetail, conversation};
 
 const SESSIONS: &[&str] = &[
     "2.0.42/s04_parallel",
@@ -39,7 +39,7 @@ struct Opened {
     call: Option<String>,
 }
 
-fn open(path: &Path, role: Role) -> Opened {
+fn open(path: &Path, role: TranscriptRole) -> Opened {
     let log = Log::new(std::fs::read(path).unwrap());
     let session = Session::from_log(&log, role);
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
@@ -63,7 +63,7 @@ fn jsonl(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
+fn shown(scenario: &str, style: &ConversationStyle, pick: &TurnSelection) -> String {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/corpus");
     let projects = corpus.join(scenario).join("projects");
     let project = std::fs::read_dir(projects)
@@ -83,14 +83,14 @@ fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
     let path = sessions
         .max_by_key(|path| path.metadata().unwrap().len())
         .unwrap();
-    let main = open(&path, Role::Main);
+    let main = open(&path, TranscriptRole::Main);
     let files: Vec<Opened> = jsonl(&path.with_extension("").join("subagents"))
         .iter()
-        .map(|path| open(path, Role::Agent))
+        .map(|path| open(path, TranscriptRole::Agent))
         .collect();
     let mut agents = HashMap::new();
     for file in &files {
-        let log = AgentFile {
+        let log = AgentTranscript {
             session: &file.session,
             source: &file.log,
             call: file.call.as_deref(),
@@ -108,11 +108,11 @@ fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
 fn recorded_sessions_look_as_they_did() {
     for scenario in SESSIONS {
         for width in [80, 120] {
-            let style = Style {
+            let style = ConversationStyle {
                 width,
-                ..Style::default()
+                ..ConversationStyle::default()
             };
-            let text = shown(scenario, &style, &Pick::default());
+            let text = shown(scenario, &style, &TurnSelection::default());
             for line in text.lines() {
                 assert!(
                     unicode_width::UnicodeWidthStr::width(line) <= width,
@@ -127,44 +127,52 @@ fn recorded_sessions_look_as_they_did() {
 
 #[test]
 fn agents_open_below_their_calls() {
-    let pick = Pick {
+    let pick = TurnSelection {
         agents: true,
-        ..Pick::default()
+        ..TurnSelection::default()
     };
-    let text = shown("2.1.29/s08b_agent_two", &Style::default(), &pick);
+    let text = shown(
+        "2.1.29/s08b_agent_two",
+        &ConversationStyle::default(),
+        &pick,
+    );
     expect_file!["snapshots/agents.txt"].assert_eq(&text);
 }
 
 #[test]
 fn everything_can_be_shown_in_full() {
-    let style = Style {
-        tools: Tools::Full,
+    let style = ConversationStyle {
+        tools: ToolDetail::Full,
         thinking: true,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
-    let text = shown("2.0.42/s04_parallel", &style, &Pick::default());
+    let text = shown("2.0.42/s04_parallel", &style, &TurnSelection::default());
     expect_file!["snapshots/full.txt"].assert_eq(&text);
 }
 
 #[test]
 fn colours_say_nothing_that_the_text_does_not() {
-    let plain = shown("2.0.76/s05_write_edit", &Style::default(), &Pick::default());
-    let style = Style {
+    let plain = shown(
+        "2.0.76/s05_write_edit",
+        &ConversationStyle::default(),
+        &TurnSelection::default(),
+    );
+    let style = ConversationStyle {
         color: true,
-        ..Style::default()
+        ..ConversationStyle::default()
     };
-    let coloured = shown("2.0.76/s05_write_edit", &style, &Pick::default());
+    let coloured = shown("2.0.76/s05_write_edit", &style, &TurnSelection::default());
     assert_eq!(unspool_show::clean::text(&coloured), plain);
     expect_file!["snapshots/colour.txt"].assert_eq(&coloured.replace('\u{1b}', "␛"));
 }
 
 #[test]
 fn the_last_turn_is_shown_without_the_others() {
-    let pick = Pick {
+    let pick = TurnSelection {
         turns: vec!["-1".parse().unwrap()],
         agents: false,
     };
-    let text = shown("2.1.325/s20_base", &Style::default(), &pick);
+    let text = shown("2.1.325/s20_base", &ConversationStyle::default(), &pick);
     assert!(
         text.starts_with("── 4 ──") && text.contains("❯ U4") && !text.contains("U3"),
         "{text}"

@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::pick::Pick;
-use unspool_model::view::row;
+use unspool_model::view::session_row;
 use unspool_model::view::session_usage::SessionFiles;
-use unspool_model::view::status::Signals;
-use unspool_model::view::transcript::AgentFile;
-use unspool_show::document::{self, Detail, Format, Options, Whole};
+use unspool_model::view::status::StatusSignals;
+use unspool_model::view::transcript::AgentTranscript;
+use unspool_model::view::turn_selection::TurnSelection;
+use unspool_show::document::{
+    self, DocumentDetail, DocumentFormat, DocumentOptions, DocumentSource,
+};
 use unspool_show::wire::block::BlockRow;
-use unspool_show::wire::session::{Place, SessionRow};
+use unspool_show::wire::session::{SessionFileInfo, SessionJson};
 use unspool_testkit::{attacks, corpus, script};
 
 /// A file in memory, read.
@@ -29,7 +31,7 @@ struct Opened {
     call: Option<String>,
 }
 
-fn open(bytes: Vec<u8>, role: Role, id: &str) -> Opened {
+fn open(bytes: Vec<u8>, role: TranscriptRole, id: &str) -> Opened {
     let log = Log::new(bytes);
     Opened {
         session: Session::from_log(&log, role),
@@ -54,17 +56,22 @@ fn agents_of(path: &Path) -> Vec<Opened> {
         let meta = std::fs::read(path.with_extension("meta.json")).unwrap_or_default();
         let meta: Value = serde_json::from_slice(&meta).unwrap_or_default();
         let id = name.trim_start_matches("agent-");
-        let mut opened = open(std::fs::read(path).unwrap(), Role::Agent, id);
+        let mut opened = open(std::fs::read(path).unwrap(), TranscriptRole::Agent, id);
         opened.call = meta["toolUseId"].as_str().map(str::to_owned);
         opened
     };
     paths.iter().map(open).collect()
 }
 
-fn written(main: &Opened, files: &[Opened], format: Format, options: &Options) -> String {
+fn written(
+    main: &Opened,
+    files: &[Opened],
+    format: DocumentFormat,
+    options: &DocumentOptions,
+) -> String {
     let mut agents = HashMap::new();
     for file in files {
-        let agent = AgentFile {
+        let agent = AgentTranscript {
             session: &file.session,
             source: &file.log,
             call: file.call.as_deref(),
@@ -73,19 +80,19 @@ fn written(main: &Opened, files: &[Opened], format: Format, options: &Options) -
         agents.insert(file.id.clone(), agent);
     }
     let none = HashMap::new();
-    let row = row::row(
+    let row = session_row::row(
         &SessionFiles::alone(&main.session),
         &none,
         Prices::bundled(),
-        &Signals::default(),
+        &StatusSignals::default(),
         Time(0),
     );
-    let place = Place {
+    let place = SessionFileInfo {
         id: main.id.clone(),
-        ..Place::default()
+        ..SessionFileInfo::default()
     };
-    let row = SessionRow::new(&main.session, row, place);
-    let whole = Whole {
+    let row = SessionJson::new(&main.session, row, place);
+    let whole = DocumentSource {
         session: &main.session,
         source: &main.log,
         agents: &agents,
@@ -96,19 +103,19 @@ fn written(main: &Opened, files: &[Opened], format: Format, options: &Options) -
     String::from_utf8(out).unwrap()
 }
 
-fn of_script(text: &str, format: Format, options: &Options) -> String {
+fn of_script(text: &str, format: DocumentFormat, options: &DocumentOptions) -> String {
     written(
-        &open(script::jsonl(text), Role::Main, "5e55"),
+        &open(script::jsonl(text), TranscriptRole::Main, "5e55"),
         &[],
         format,
         options,
     )
 }
 
-fn with_detail(detail: Detail) -> Options {
-    Options {
+fn with_detail(detail: DocumentDetail) -> DocumentOptions {
+    DocumentOptions {
         detail,
-        ..Options::default()
+        ..DocumentOptions::default()
     }
 }
 
@@ -166,9 +173,9 @@ fn texts(value: &Value, out: &mut Vec<String>) {
 }
 
 fn all_rows(opened: &Opened) -> Vec<BlockRow> {
-    let pick = Pick {
+    let pick = TurnSelection {
         agents: true,
-        ..Pick::default()
+        ..TurnSelection::default()
     };
     BlockRow::all(&opened.session, &opened.log, "x", &pick)
 }
@@ -181,9 +188,14 @@ fn every_block_of_every_recording_is_in_its_page() {
         if file.role != corpus::Role::Main {
             continue;
         }
-        let main = open(file.bytes(), Role::Main, "5e55");
+        let main = open(file.bytes(), TranscriptRole::Main, "5e55");
         let agents = agents_of(&file.path);
-        let page = written(&main, &agents, Format::Html, &Options::default());
+        let page = written(
+            &main,
+            &agents,
+            DocumentFormat::Html,
+            &DocumentOptions::default(),
+        );
         let text = letters(&text_of_page(&page));
         let mut calls = HashSet::new();
         for opened in std::iter::once(&main).chain(&agents) {
@@ -261,13 +273,13 @@ fn every_prompt_and_reply_of_every_recording_is_in_its_markdown() {
         if file.role != corpus::Role::Main {
             continue;
         }
-        let main = open(file.bytes(), Role::Main, "5e55");
+        let main = open(file.bytes(), TranscriptRole::Main, "5e55");
         let agents = agents_of(&file.path);
         let text = letters(&written(
             &main,
             &agents,
-            Format::Markdown,
-            &Options::default(),
+            DocumentFormat::Markdown,
+            &DocumentOptions::default(),
         ));
         for row in all_rows(&main).iter().filter(|row| row.r#type == "text") {
             let said = row.text.clone().unwrap();
@@ -393,20 +405,20 @@ fn check_tags(page: &str) {
 
 #[test]
 fn no_attack_becomes_a_tag_or_an_attribute() {
-    let main = open(attacks::transcript(), Role::Main, attacks::id());
+    let main = open(attacks::transcript(), TranscriptRole::Main, attacks::id());
     for detail in [
-        Detail::Full,
-        Detail::High,
-        Detail::Low,
-        Detail::Minimal,
-        Detail::Prompts,
+        DocumentDetail::Full,
+        DocumentDetail::High,
+        DocumentDetail::Low,
+        DocumentDetail::Minimal,
+        DocumentDetail::Prompts,
     ] {
         for max_chars in [None, Some(9)] {
-            let options = Options {
+            let options = DocumentOptions {
                 max_chars,
                 ..with_detail(detail)
             };
-            let page = written(&main, &[], Format::Html, &options);
+            let page = written(&main, &[], DocumentFormat::Html, &options);
             check_tags(&page);
             let head = page.split_once("<body>").unwrap().0;
             assert_eq!(head.matches("<script>").count(), 1);
@@ -418,8 +430,13 @@ fn no_attack_becomes_a_tag_or_an_attribute() {
 
 #[test]
 fn no_attack_is_html_in_markdown() {
-    let main = open(attacks::transcript(), Role::Main, attacks::id());
-    let text = written(&main, &[], Format::Markdown, &Options::default());
+    let main = open(attacks::transcript(), TranscriptRole::Main, attacks::id());
+    let text = written(
+        &main,
+        &[],
+        DocumentFormat::Markdown,
+        &DocumentOptions::default(),
+    );
     let body = text.splitn(3, "---\n").nth(2).unwrap();
     let options = pulldown_cmark::Options::ENABLE_TABLES;
     for event in pulldown_cmark::Parser::new_ext(body, options) {
@@ -440,8 +457,8 @@ fn markdown_is_as_long_as_its_turns_whatever_they_hold() {
     // A fence that is open in one reply must not swallow the next turn.
     let text = of_script(
         "you: a\nclaude: ```sh\\nrm\nyou: b\nclaude: fine [Bash x]\nresult: Bash x ````\\n```",
-        Format::Markdown,
-        &Options::default(),
+        DocumentFormat::Markdown,
+        &DocumentOptions::default(),
     );
     assert!(text.contains("`````text\n````\n```\n`````\n"), "{text}");
     let headings =
@@ -469,10 +486,10 @@ const CONVERSATION: &str = "
 
 #[test]
 fn less_detail_is_less_of_the_same() {
-    let has = |detail: Detail, format: Format| -> Vec<bool> {
+    let has = |detail: DocumentDetail, format: DocumentFormat| -> Vec<bool> {
         let text = of_script(CONVERSATION, format, &with_detail(detail));
         let text = match format {
-            Format::Html => text_of_page(&text),
+            DocumentFormat::Html => text_of_page(&text),
             _ => text,
         };
         ["fix it", "done", "a.rs", "fn main", "where is it"]
@@ -480,28 +497,37 @@ fn less_detail_is_less_of_the_same() {
             .map(|part| text.contains(part))
             .collect()
     };
-    for format in [Format::Html, Format::Markdown, Format::Text] {
+    for format in [
+        DocumentFormat::Html,
+        DocumentFormat::Markdown,
+        DocumentFormat::Text,
+    ] {
         let count = |detail| has(detail, format).iter().filter(|it| **it).count();
         // The title is the first prompt.
-        assert_eq!(count(Detail::Prompts), 1, "{format:?}");
-        assert_eq!(count(Detail::Minimal), 2, "{format:?}");
-        assert_eq!(count(Detail::Low), 3, "{format:?}");
-        assert_eq!(count(Detail::High), 4, "{format:?}");
-        assert_eq!(count(Detail::Full), 5, "{format:?}");
+        assert_eq!(count(DocumentDetail::Prompts), 1, "{format:?}");
+        assert_eq!(count(DocumentDetail::Minimal), 2, "{format:?}");
+        assert_eq!(count(DocumentDetail::Low), 3, "{format:?}");
+        assert_eq!(count(DocumentDetail::High), 4, "{format:?}");
+        assert_eq!(count(DocumentDetail::Full), 5, "{format:?}");
     }
 }
 
 #[test]
 fn long_texts_are_cut_and_it_says_how_much() {
     let long = format!("you: {}\nclaude: ok", "x".repeat(1000));
-    for format in [Format::Html, Format::Markdown, Format::Text, Format::Json] {
-        let options = Options {
+    for format in [
+        DocumentFormat::Html,
+        DocumentFormat::Markdown,
+        DocumentFormat::Text,
+        DocumentFormat::Json,
+    ] {
+        let options = DocumentOptions {
             max_chars: Some(300),
-            ..Options::default()
+            ..DocumentOptions::default()
         };
         let text = of_script(&long, format, &options);
         assert!(
-            text.contains("700 characters left out"),
+            text.contains("700 characters truncated"),
             "{format:?} {text}"
         );
         // Titles and lists have their own limits.
@@ -512,7 +538,11 @@ fn long_texts_are_cut_and_it_says_how_much() {
 
 #[test]
 fn a_turn_is_a_prompt_a_line_of_work_and_the_answer() {
-    let page = of_script(CONVERSATION, Format::Html, &Options::default());
+    let page = of_script(
+        CONVERSATION,
+        DocumentFormat::Html,
+        &DocumentOptions::default(),
+    );
     let body = page.split_once("<main").unwrap().1;
     let places: Vec<usize> = [
         "class=\"prompt\"",
@@ -535,7 +565,11 @@ fn a_turn_is_a_prompt_a_line_of_work_and_the_answer() {
 
 #[test]
 fn json_is_the_session_and_its_blocks() {
-    let text = of_script(CONVERSATION, Format::Json, &Options::default());
+    let text = of_script(
+        CONVERSATION,
+        DocumentFormat::Json,
+        &DocumentOptions::default(),
+    );
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["session"]["turns"], 1);
     assert_eq!(value["rows"].as_array().unwrap().len(), 9, "{text}");
@@ -547,18 +581,26 @@ fn json_is_the_session_and_its_blocks() {
 
 #[test]
 fn every_sub_agent_is_there_also_without_a_call() {
-    let main = open(script::jsonl("you: a\nclaude: b"), Role::Main, "5e55");
+    let main = open(
+        script::jsonl("you: a\nclaude: b"),
+        TranscriptRole::Main,
+        "5e55",
+    );
     let agent = open(
         script::jsonl("you: look around\nclaude: found it"),
-        Role::Agent,
+        TranscriptRole::Agent,
         "a1",
     );
-    for format in [Format::Html, Format::Markdown, Format::Text] {
+    for format in [
+        DocumentFormat::Html,
+        DocumentFormat::Markdown,
+        DocumentFormat::Text,
+    ] {
         let text = written(
             &main,
             std::slice::from_ref(&agent),
             format,
-            &Options::default(),
+            &DocumentOptions::default(),
         );
         assert!(
             text.contains("found it") && text.contains("a1"),

@@ -5,21 +5,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use unspool_store::follow::Tail;
-use unspool_store::read::{Ending, Reader};
-use unspool_store::{Error, Role};
+use unspool_store::follow::TranscriptTail;
+use unspool_store::read::{SessionReader, TrailingBytes};
+use unspool_store::{StoreError, TranscriptRole};
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), StoreError> {
     let mut args = std::env::args().skip(1);
     let path = args.next().unwrap_or_default();
     let polls = args.next().and_then(|polls| polls.parse::<u64>().ok());
-    let reader = Reader {
-        ending: Ending::Growing,
-        ..Reader::default()
+    let reader = SessionReader {
+        ending: TrailingBytes::Growing,
+        ..SessionReader::default()
     };
-    let mut loaded = reader.read(Path::new(&path), Role::Main)?;
+    let mut loaded = reader.read(Path::new(&path), TranscriptRole::Main)?;
     println!("{} turns so far", loaded.session.turns.len());
-    let mut tail = Tail::after(&loaded)?;
+    let mut tail = TranscriptTail::after(&loaded)?;
     let session = &mut loaded.session;
     let mut poll = 0;
     while polls.is_none_or(|polls| poll < polls) {

@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use unspool_store::each;
+use unspool_store::parallel;
 use unspool_store::project::project;
-use unspool_store::read::Reader;
+use unspool_store::read::SessionReader;
 use unspool_store::resolve::newest_first;
-use unspool_store::{Role, find};
+use unspool_store::{TranscriptRole, find};
 
 fn main() {
     let configs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let found = find(&configs);
-    let reader = Reader::default();
+    let reader = SessionReader::default();
     let files = newest_first(&found);
     // Largest files first, on all cores; results come back in the order of `files`.
-    let sessions = each::map(
+    let sessions = parallel::map(
         &files,
         reader.threads,
         |file| file.bytes,
-        |file| reader.read(&file.path, Role::Main),
+        |file| reader.read(&file.path, TranscriptRole::Main),
     );
     for (file, loaded) in files.iter().zip(&sessions) {
         match loaded {

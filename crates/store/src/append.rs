@@ -7,26 +7,27 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::open;
 use crate::own_file;
 
 /// A transcript that lines are added to.
 #[derive(Debug)]
-pub struct Appender {
+pub struct TranscriptAppender {
     path: PathBuf,
     file: File,
     durable: bool,
 }
 
-impl Appender {
+impl TranscriptAppender {
     /// Opens a transcript, or begins one that only its owner can read.
     ///
     /// `durable` waits for the disk after each line.
-    pub fn open(path: &Path, durable: bool) -> Result<Appender, Error> {
-        let failed = |source| Error::unwritable("write to", path, source);
+    pub fn open(path: &Path, durable: bool) -> Result<TranscriptAppender, StoreError> {
+        let failed = |source| StoreError::unwritable("write to", path, source);
         if let Some(folder) = path.parent() {
-            make_folders(folder).map_err(|source| Error::unwritable("create", folder, source))?;
+            make_folders(folder)
+                .map_err(|source| StoreError::unwritable("create", folder, source))?;
         }
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
@@ -37,12 +38,12 @@ impl Appender {
         }
         let file = options.open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Error::NotAFile {
+            return Err(StoreError::NotAFile {
                 path: path.to_owned(),
                 what: "something else",
             });
         }
-        Ok(Appender {
+        Ok(TranscriptAppender {
             path: path.to_owned(),
             file,
             durable,
@@ -55,9 +56,9 @@ impl Appender {
     }
 
     /// Adds a line. When this returns, the line is in the file.
-    pub fn add(&mut self, line: &str) -> Result<(), Error> {
+    pub fn add(&mut self, line: &str) -> Result<(), StoreError> {
         let written = self.write(line);
-        written.map_err(|source| Error::unwritable("write to", &self.path, source))
+        written.map_err(|source| StoreError::unwritable("write to", &self.path, source))
     }
 
     fn write(&mut self, line: &str) -> io::Result<()> {
@@ -108,9 +109,9 @@ pub fn make_folders(folder: &Path) -> io::Result<()> {
 }
 
 /// Writes a small file that only its owner can read, in place of a file that was there.
-pub fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     own_file::replace_unsynced(path, bytes)
-        .map_err(|source| Error::unwritable("write", path, source))
+        .map_err(|source| StoreError::unwritable("write", path, source))
 }
 
 #[cfg(test)]
@@ -121,11 +122,11 @@ mod tests {
     fn lines_are_added_and_nothing_before_them_changes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/s.jsonl");
-        Appender::open(&path, true)
+        TranscriptAppender::open(&path, true)
             .unwrap()
             .add("{\"a\":1}")
             .unwrap();
-        Appender::open(&path, false)
+        TranscriptAppender::open(&path, false)
             .unwrap()
             .add("{\"b\":2}")
             .unwrap();
@@ -140,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, "{\"a\":1}\n{\"to").unwrap();
-        let mut appender = Appender::open(&path, false).unwrap();
+        let mut appender = TranscriptAppender::open(&path, false).unwrap();
         appender.add("{\"b\":2}").unwrap();
         appender.add("{\"c\":3}").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
@@ -153,7 +154,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p/s.jsonl");
-        Appender::open(&path, false).unwrap();
+        TranscriptAppender::open(&path, false).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(&folder.path().join("p")), 0o700);
@@ -167,7 +168,7 @@ mod tests {
             return;
         }
         let file = OpenOptions::new().append(true).open(full).unwrap();
-        let mut appender = Appender {
+        let mut appender = TranscriptAppender {
             path: "s.jsonl".into(),
             file,
             durable: false,

@@ -1,7 +1,7 @@
 //! Copies of sessions that outlive the client's purge: compressed, complete, and read back
 //! before anybody relies on them.
 //!
-//! An archive is a folder in our own data: `manifest.json` (an [`Archive`]) and one zstd file
+//! An archive is a folder in our own data: `manifest.json` (a [`SessionArchive`]) and one zstd file
 //! for each file of the session. It appears under its name only when all of it was verified.
 
 use std::collections::HashMap;
@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unspool_model::history;
+use unspool_model::prompt_history;
 
-use crate::error::Error;
+use crate::atomic_write::{self, ContentHash, WriteRoots};
+use crate::client_session_list::{self, ClientSessionList};
+use crate::error::StoreError;
 use crate::find::SessionFile;
-use crate::journal::Work;
-use crate::list::{self, List};
-use crate::open::{self, Stamp};
+use crate::journal::FileTransaction;
+use crate::open::{self, FileStamp};
 use crate::own_file;
-use crate::owned::OwnedFiles;
-use crate::read_folder::{self, EntryKind};
+use crate::owned_files::OwnedFiles;
+use crate::read_folder::{self, FolderEntryKind};
 use crate::session_paths;
-use crate::side;
-use crate::write::{self, Ground, Mark};
+use crate::side_files;
 
 /// A session that was put away.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Archive {
+pub struct SessionArchive {
     /// The name of its folder.
     pub id: String,
     /// The session.
@@ -42,18 +42,18 @@ pub struct Archive {
     #[serde(default)]
     pub listed: Option<Value>,
     /// Its files, the transcript last.
-    pub files: Vec<Packed>,
+    pub files: Vec<ArchivedFile>,
 }
 
 /// One file in an archive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Packed {
+pub struct ArchivedFile {
     /// Where it was, below the config folder.
     pub path: PathBuf,
     /// Its compressed copy.
     pub file: String,
     /// What it held.
-    pub mark: Mark,
+    pub mark: ContentHash,
     /// Bytes of the compressed copy.
     pub packed: u64,
     /// When it was last changed, in nanoseconds since 1970.
@@ -64,7 +64,7 @@ const MANIFEST: &str = "manifest.json";
 /// A good ratio at the speed of a disk.
 const LEVEL: i32 = 3;
 
-impl Archive {
+impl SessionArchive {
     /// Bytes of the files as they were.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.mark.size).sum()
@@ -77,21 +77,21 @@ impl Archive {
 }
 
 /// All archives in a folder, the oldest first. What is none is passed over.
-pub fn list(dir: &Path) -> Vec<Archive> {
+pub fn list(dir: &Path) -> Vec<SessionArchive> {
     let entries = read_folder::entries(dir).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(EntryKind::is_dir));
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(FolderEntryKind::is_dir));
     let manifests = folders.filter_map(|entry| {
         let bytes = own_file::read(&entry.path().join(MANIFEST)).ok()?;
-        let archive: Archive = serde_json::from_slice(&bytes).ok()?;
+        let archive: SessionArchive = serde_json::from_slice(&bytes).ok()?;
         (entry.file_name().to_str() == Some(archive.id.as_str())).then_some(archive)
     });
-    let mut all: Vec<Archive> = manifests.collect();
+    let mut all: Vec<SessionArchive> = manifests.collect();
     all.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
     all
 }
 
 /// Whether an archive holds the transcript as it is now, and so many files of its own.
-pub fn is_current(archive: &Archive, session: &SessionFile, files: usize) -> bool {
+pub fn is_current(archive: &SessionArchive, session: &SessionFile, files: usize) -> bool {
     let own = archive.files.iter();
     let own = own.filter(|file| !file.path.starts_with(PLANS)).count();
     own == files
@@ -104,7 +104,7 @@ pub fn is_current(archive: &Archive, session: &SessionFile, files: usize) -> boo
 
 /// A session to be put away.
 #[derive(Clone, Debug)]
-pub struct Wanted<'a> {
+pub struct ArchiveRequest<'a> {
     /// The name of the archive; nothing of that name may be there.
     pub name: String,
     /// When, in milliseconds since 1970.
@@ -138,23 +138,23 @@ pub fn files(owned: &OwnedFiles, session: &SessionFile) -> Vec<PathBuf> {
 
 /// What stays of a session that is removed with its [`files`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Remains {
+pub struct RemovalLeftovers {
     /// Files that could not be brought back, such as those of its background job.
     pub files: Vec<PathBuf>,
     /// Its prompts in the list that the client keeps of all.
     pub prompts: usize,
 }
 
-impl Remains {
+impl RemovalLeftovers {
     /// What stays of a session that loses these files.
     pub fn of(
         owned: &OwnedFiles,
         session: &SessionFile,
         files: &[PathBuf],
         prompts: &mut PromptCounts,
-    ) -> Remains {
+    ) -> RemovalLeftovers {
         let all = owned.of(session).into_iter().map(|one| one.path);
-        Remains {
+        RemovalLeftovers {
             files: all.filter(|path| !files.contains(path)).collect(),
             prompts: prompts.of(session),
         }
@@ -175,7 +175,7 @@ impl PromptCounts {
             }
             let all = std::fs::read(config.join("history.jsonl")).unwrap_or_default();
             for line in all.split(|byte| *byte == b'\n') {
-                let session = history::session(line);
+                let session = prompt_history::session(line);
                 *counts.entry(session.unwrap_or_default()).or_default() += 1;
             }
             counts
@@ -188,42 +188,49 @@ impl PromptCounts {
 /// so it is never taken away and never overwritten.
 pub fn plan(session: &SessionFile, words: &str) -> Option<PathBuf> {
     let known = !session.config.as_os_str().is_empty();
-    known.then(|| side::plan(&session.config, words)).flatten()
+    known
+        .then(|| side_files::plan(&session.config, words))
+        .flatten()
 }
 
 const PLANS: &str = "plans";
 
 /// What the client's own list says about a session.
 pub fn listed(session: &SessionFile) -> Option<Value> {
-    let list = List::read(&session.path.with_file_name(list::NAME), "")?;
+    let list =
+        ClientSessionList::read(&session.path.with_file_name(client_session_list::NAME), "")?;
     list.entry(&session.id).cloned()
 }
 
 /// Puts a session away.
-pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
+pub fn make(dir: &Path, wanted: ArchiveRequest<'_>) -> Result<SessionArchive, StoreError> {
     let ground = own(dir)?;
     let unfinished = dir.join(format!(".{}.tmp", wanted.name));
     let to = dir.join(&wanted.name);
     let made = pack_all(&wanted, |at, from, config| {
         let copy = unfinished.join(format!("{at}.zst"));
         let packed = pack(config, from, |fill| {
-            Ok(write::create(&ground, &copy, fill)?.size)
+            Ok(atomic_write::create(&ground, &copy, fill)?.size)
         })?;
         verify(&copy, &packed)?;
         Ok(packed)
     });
     let made = made.and_then(|archive| {
         let path = unfinished.join(MANIFEST);
-        let failed = |error: io::Error| Error::unwritable("write", &path, error);
+        let failed = |error: io::Error| StoreError::unwritable("write", &path, error);
         let text = serde_json::to_vec_pretty(&archive).map_err(|error| failed(error.into()))?;
-        write::create(&ground, &path, |out| out.write_all(&text))?;
+        atomic_write::create(&ground, &path, |out| out.write_all(&text))?;
         let again = own_file::read(&path).map_err(failed)?;
-        if serde_json::from_slice::<Archive>(&again).ok().as_ref() != Some(&archive) {
+        if serde_json::from_slice::<SessionArchive>(&again)
+            .ok()
+            .as_ref()
+            != Some(&archive)
+        {
             return Err(damaged(&path, "the written manifest does not match"));
         }
         let (from, to) = (ground.place(&unfinished)?, ground.place(&to)?);
         let renamed = from.folder.rename_new(&from.name, &to.folder, &to.name);
-        renamed.map_err(|error| Error::unwritable("write", &to.path, error))?;
+        renamed.map_err(|error| StoreError::unwritable("write", &to.path, error))?;
         to.sync()?;
         Ok(archive)
     });
@@ -235,20 +242,20 @@ pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
 }
 
 /// What putting a session away would give, with nothing written.
-pub fn outlook(wanted: Wanted<'_>) -> Result<Archive, Error> {
+pub fn preview_archive(wanted: ArchiveRequest<'_>) -> Result<SessionArchive, StoreError> {
     pack_all(&wanted, |_, from, config| {
         pack(config, from, |fill| {
-            let mut counted = Counted(0);
-            fill(&mut counted).map_err(|error| Error::io(from, error))?;
+            let mut counted = ByteCountWriter(0);
+            fill(&mut counted).map_err(|error| StoreError::io(from, error))?;
             Ok(counted.0)
         })
     })
 }
 
 /// Takes everything, and keeps only how much it was.
-struct Counted(u64);
+struct ByteCountWriter(u64);
 
-impl io::Write for Counted {
+impl io::Write for ByteCountWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -271,26 +278,26 @@ fn home(session: &SessionFile) -> PathBuf {
 }
 
 /// Opens our folder of archives, and makes it.
-fn own(dir: &Path) -> Result<Ground, Error> {
-    own_file::make_folder(dir).map_err(|error| Error::unwritable("make", dir, error))?;
-    Ground::open([dir])
+fn own(dir: &Path) -> Result<WriteRoots, StoreError> {
+    own_file::make_folder(dir).map_err(|error| StoreError::unwritable("make", dir, error))?;
+    WriteRoots::open([dir])
 }
 
 /// Packs file by file.
 fn pack_all(
-    wanted: &Wanted<'_>,
-    mut pack: impl FnMut(usize, &Path, &Path) -> Result<Packed, Error>,
-) -> Result<Archive, Error> {
+    wanted: &ArchiveRequest<'_>,
+    mut pack: impl FnMut(usize, &Path, &Path) -> Result<ArchivedFile, StoreError>,
+) -> Result<SessionArchive, StoreError> {
     let config = home(wanted.session);
     let mut files = Vec::new();
     for (at, from) in wanted.plan.iter().chain(wanted.files).enumerate() {
         let packed = pack(at, from, &config)?;
-        files.push(Packed {
+        files.push(ArchivedFile {
             file: format!("{at}.zst"),
             ..packed
         });
     }
-    Ok(Archive {
+    Ok(SessionArchive {
         id: wanted.name.clone(),
         session: wanted.session.id.clone(),
         at: wanted.at,
@@ -302,16 +309,16 @@ fn pack_all(
 }
 
 /// What fills a file.
-type Fill<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>;
+type ContentWriterFn<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>;
 
 /// Packs a file; `put` writes the copy somewhere and says how large it is.
 fn pack(
     config: &Path,
     from: &Path,
-    put: impl FnOnce(Fill<'_>) -> Result<u64, Error>,
-) -> Result<Packed, Error> {
+    put: impl FnOnce(ContentWriterFn<'_>) -> Result<u64, StoreError>,
+) -> Result<ArchivedFile, StoreError> {
     let path = from.strip_prefix(config).map_err(|_| {
-        Error::refused(
+        StoreError::refused(
             format!("`{}` is not in `{}`", from.display(), config.display()),
             "set the session's config directory with `--claude-dir DIR`",
         )
@@ -327,20 +334,20 @@ fn pack(
         encoder.finish().map(drop)
     })?;
     let (again, _) = open::open(from)?;
-    let mark = Mark::of(again.take(size)).map_err(|error| Error::io(from, error))?;
-    Ok(Packed {
+    let mark = ContentHash::of(again.take(size)).map_err(|error| StoreError::io(from, error))?;
+    Ok(ArchivedFile {
         path: path.to_owned(),
         file: String::new(),
-        modified: Stamp::of(&metadata).modified,
+        modified: FileStamp::of(&metadata).modified,
         packed,
         mark,
     })
 }
 
 /// Reads a copy back and compares it with what was read of the original.
-fn verify(copy: &Path, packed: &Packed) -> Result<(), Error> {
+fn verify(copy: &Path, packed: &ArchivedFile) -> Result<(), StoreError> {
     let most = packed.mark.size.saturating_add(1);
-    let read = unpacked(copy).and_then(|reader| Mark::of(reader.take(most)));
+    let read = unpacked(copy).and_then(|reader| ContentHash::of(reader.take(most)));
     match read {
         Ok(mark) if mark == packed.mark => Ok(()),
         Ok(_) => Err(damaged(copy, "its content differs from the original")),
@@ -352,22 +359,25 @@ fn unpacked(copy: &Path) -> io::Result<impl Read> {
     zstd::Decoder::new(own_file::open(copy)?)
 }
 
-fn damaged(copy: &Path, why: &str) -> Error {
-    Error::refused(
+fn damaged(copy: &Path, why: &str) -> StoreError {
+    StoreError::refused(
         format!("the copy `{}` is damaged: {why}", copy.display()),
         "archive the session again",
     )
 }
 
 /// Checks that every file of an archive can be read and holds what it should.
-pub fn check(dir: &Path, archive: &Archive) -> Result<(), Error> {
+pub fn check(dir: &Path, archive: &SessionArchive) -> Result<(), StoreError> {
     let folder = dir.join(&archive.id);
     let mut files = archive.files.iter();
     files.try_for_each(|packed| verify(&folder.join(copy_name(archive, packed)?), packed))
 }
 
 /// The copy of a file in its archive, which is named as [`pack_all`] names it.
-fn copy_name<'a>(archive: &Archive, packed: &'a Packed) -> Result<&'a str, Error> {
+fn copy_name<'a>(
+    archive: &SessionArchive,
+    packed: &'a ArchivedFile,
+) -> Result<&'a str, StoreError> {
     let number = packed.file.strip_suffix(".zst");
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     match number.is_some_and(is_number) {
@@ -378,7 +388,7 @@ fn copy_name<'a>(archive: &Archive, packed: &'a Packed) -> Result<&'a str, Error
 
 /// Refuses an archive that names anything but the files of its session. The manifest is only a
 /// file: somebody may have changed it since, or given it to us.
-fn only_its_session(archive: &Archive) -> Result<(), Error> {
+fn only_its_session(archive: &SessionArchive) -> Result<(), StoreError> {
     for packed in &archive.files {
         copy_name(archive, packed)?;
         if !session_paths::is_file_of(&archive.session, &packed.path) {
@@ -406,7 +416,7 @@ fn only_its_session(archive: &Archive) -> Result<(), Error> {
 }
 
 /// Refuses a plan that the transcript in the archive does not name: it may be that of any session.
-fn only_its_plan(dir: &Path, archive: &Archive) -> Result<(), Error> {
+fn only_its_plan(dir: &Path, archive: &SessionArchive) -> Result<(), StoreError> {
     let plans = archive.files.iter();
     for plan in plans.filter(|packed| packed.path.starts_with(PLANS)) {
         let name = plan.path.file_stem().unwrap_or_default();
@@ -446,8 +456,8 @@ fn holds(copy: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-fn changed(archive: &Archive, name: &str, what: &str) -> Error {
-    Error::refused(
+fn changed(archive: &SessionArchive, name: &str, what: &str) -> StoreError {
+    StoreError::refused(
         format!(
             "the archive `{}` names `{name}`, which is {what}: nothing was restored",
             archive.id
@@ -458,7 +468,12 @@ fn changed(archive: &Archive, name: &str, what: &str) -> Error {
 
 /// Prepares to bring everything in an archive back below a config folder. Nothing is
 /// overwritten; what is read is checked before it counts. A plan that is there already stays.
-pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
+pub fn restore(
+    dir: &Path,
+    archive: &SessionArchive,
+    config: &Path,
+    work: &mut FileTransaction,
+) -> Result<(), StoreError> {
     only_its_session(archive)?;
     only_its_plan(dir, archive)?;
     let folder = dir.join(&archive.id);
@@ -482,7 +497,11 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
 }
 
 /// Whether bringing everything back would work, with nothing written.
-pub fn could_restore(dir: &Path, archive: &Archive, config: &Path) -> Result<(), Error> {
+pub fn could_restore(
+    dir: &Path,
+    archive: &SessionArchive,
+    config: &Path,
+) -> Result<(), StoreError> {
     only_its_session(archive)?;
     only_its_plan(dir, archive)?;
     check(dir, archive)?;
@@ -493,24 +512,28 @@ pub fn could_restore(dir: &Path, archive: &Archive, config: &Path) -> Result<(),
 }
 
 /// Whether a file need not be brought back; an error if something else is in its way.
-fn is_there(packed: &Packed, target: &Path) -> Result<bool, Error> {
+fn is_there(packed: &ArchivedFile, target: &Path) -> Result<bool, StoreError> {
     match target.symlink_metadata() {
         Err(_) => Ok(false),
         Ok(_) if packed.path.starts_with(PLANS) => Ok(true),
-        Ok(_) => Err(write::exists(target)),
+        Ok(_) => Err(atomic_write::exists(target)),
     }
 }
 
 /// Puts a session on the client's list again; the list says more than we know, if it still
 /// names the session or cannot be read.
-fn relist(archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
+fn relist(
+    archive: &SessionArchive,
+    config: &Path,
+    work: &mut FileTransaction,
+) -> Result<(), StoreError> {
     let transcript = archive.files.last().map(|last| config.join(&last.path));
     let (Some(entry), Some(transcript)) = (&archive.listed, transcript) else {
         return Ok(());
     };
-    let path = transcript.with_file_name(list::NAME);
+    let path = transcript.with_file_name(client_session_list::NAME);
     let project = entry["projectPath"].as_str().unwrap_or_default();
-    let Some(mut list) = List::read(&path, project) else {
+    let Some(mut list) = ClientSessionList::read(&path, project) else {
         return Ok(());
     };
     if list.entry(&archive.session).is_some() {

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::read_folder;
 
 /// The home folder: what `$HOME` names, or else the account's own. Only an absolute path is one:
@@ -29,12 +29,12 @@ pub fn config_dirs(
     flags: &[PathBuf],
     variable: Option<&OsStr>,
     home: Option<&Path>,
-) -> Result<Vec<PathBuf>, Error> {
+) -> Result<Vec<PathBuf>, StoreError> {
     let mut dirs = flags.to_vec();
     if dirs.is_empty() {
         dirs = variable.map_or_else(Vec::new, |value| listed(value, home));
         if let Some(relative) = dirs.iter().find(|dir| !dir.is_absolute()) {
-            return Err(Error::Refused {
+            return Err(StoreError::Refused {
                 what: format!(
                     "CLAUDE_CONFIG_DIR is `{}`, which is not an absolute path",
                     relative.display()
@@ -69,13 +69,13 @@ fn above_projects(dir: PathBuf) -> PathBuf {
 }
 
 /// Whether a folder that somebody named can be looked into.
-pub fn check(dir: &Path) -> Result<(), Error> {
+pub fn check(dir: &Path) -> Result<(), StoreError> {
     match read_folder::entries(dir) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(Error::io(dir, error))
+            Err(StoreError::io(dir, error))
         }
-        Err(_) => Err(Error::MissingDir { path: dir.into() }),
+        Err(_) => Err(StoreError::MissingDir { path: dir.into() }),
     }
 }
 

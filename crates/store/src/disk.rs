@@ -5,19 +5,19 @@
 //! exist, and an interrupted call is made again. Every call passes [`fault`], so that tests can
 //! make any of them fail. Does not know what is written, or why.
 
-mod fault;
+mod fail_points;
 #[cfg(not(unix))]
-mod other;
+mod portable;
 #[cfg(unix)]
 mod unix;
 
 #[cfg(test)]
-pub(crate) use fault::test;
+pub(crate) use fail_points::test;
 
 #[cfg(not(unix))]
-pub(crate) use other::{Folder, dress};
+pub(crate) use portable::{OpenFolder, copy_file_attributes};
 #[cfg(unix)]
-pub(crate) use unix::{Folder, dress};
+pub(crate) use unix::{OpenFolder, copy_file_attributes};
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,11 +25,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use twox_hash::XxHash3_128;
 
-use crate::open::Stamp;
+use crate::open::FileStamp;
 
 /// What stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     File,
     Folder,
     Link,
@@ -38,15 +38,15 @@ pub(crate) enum Kind {
 
 /// What the system says about a name in a folder.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    pub kind: Kind,
-    pub stamp: Stamp,
+pub(crate) struct DiskMetadata {
+    pub kind: FileKind,
+    pub stamp: FileStamp,
     pub mode: u32,
 }
 
 /// Kinds of calls, for tests that make them fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum DiskCall {
     Open,
     Make,
     Write,
@@ -60,9 +60,12 @@ pub(crate) enum Call {
 }
 
 /// Makes a call, and again for as long as it is interrupted.
-fn call<T, E: Into<io::Error>>(what: Call, mut job: impl FnMut() -> Result<T, E>) -> io::Result<T> {
+fn call<T, E: Into<io::Error>>(
+    what: DiskCall,
+    mut job: impl FnMut() -> Result<T, E>,
+) -> io::Result<T> {
     loop {
-        match fault::at(what).and_then(|()| job().map_err(Into::into)) {
+        match fail_points::at(what).and_then(|()| job().map_err(Into::into)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
         }
@@ -71,18 +74,18 @@ fn call<T, E: Into<io::Error>>(what: Call, mut job: impl FnMut() -> Result<T, E>
 
 /// Waits until a file is on disk.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
-    call(Call::Sync, || file.sync_all())
+    call(DiskCall::Sync, || file.sync_all())
 }
 
 /// Cuts a file off.
 pub(crate) fn cut(file: &File, size: u64) -> io::Result<()> {
-    call(Call::Cut, || file.set_len(size))
+    call(DiskCall::Cut, || file.set_len(size))
 }
 
 /// One call that writes; says how much it wrote.
 pub(crate) fn write_once(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     loop {
-        let most = fault::most(Call::Write, bytes.len());
+        let most = fail_points::most(DiskCall::Write, bytes.len());
         match most.and_then(|most| file.write(&bytes[..most])) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
@@ -98,11 +101,11 @@ pub(crate) fn set_modified(file: &File, nanoseconds: i64) -> io::Result<()> {
     } else {
         UNIX_EPOCH + span
     };
-    call(Call::Dress, || file.set_modified(time))
+    call(DiskCall::Dress, || file.set_modified(time))
 }
 
 /// A file that is being written: buffered, and hashed on the way.
-pub(crate) struct Sink<'a> {
+pub(crate) struct HashingWriter<'a> {
     file: &'a File,
     buffer: Vec<u8>,
     hash: XxHash3_128,
@@ -112,9 +115,9 @@ pub(crate) struct Sink<'a> {
 /// So much is written at once.
 const BUFFER: usize = 256 << 10;
 
-impl<'a> Sink<'a> {
-    pub fn new(file: &'a File) -> Sink<'a> {
-        Sink {
+impl<'a> HashingWriter<'a> {
+    pub fn new(file: &'a File) -> HashingWriter<'a> {
+        HashingWriter {
             file,
             buffer: Vec::new(),
             hash: XxHash3_128::new(),
@@ -141,7 +144,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-impl Write for Sink<'_> {
+impl Write for HashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.len() + bytes.len() > BUFFER {
             self.flush()?;

@@ -1,6 +1,6 @@
 //! What can stop us, and what only deserves a remark.
 //!
-//! An [`Error`] ends what was asked; a [`Warning`] is about one file among many and goes to
+//! A [`StoreError`] ends what was asked; a [`FileWarning`] is about one file among many and goes to
 //! stderr while the others are read. What is wrong inside a file is neither: it is a fault
 //! of the session.
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum StoreError {
     /// A folder that was named is not there.
     #[error("no such directory: `{}`", path.display())]
     MissingDir {
@@ -47,7 +47,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The system failed while something was written.
-    #[error("cannot {doing} `{}`: {}", path.display(), Cause(source))]
+    #[error("cannot {doing} `{}`: {}", path.display(), IoErrorText(source))]
     Unwritable {
         /// What was tried, as a verb.
         doing: &'static str,
@@ -71,29 +71,29 @@ pub enum Error {
         what: String,
     },
     /// Several sessions are meant by this.
-    #[error("`{argument}` is ambiguous: it matches {} sessions{}", candidates.len(), Listed(candidates))]
+    #[error("`{argument}` is ambiguous: it matches {} sessions{}", candidates.len(), CandidateList(candidates))]
     Ambiguous {
         /// What was asked for.
         argument: String,
         /// The sessions, newest first.
-        candidates: Vec<Candidate>,
+        candidates: Vec<SessionCandidate>,
     },
 }
 
-impl Error {
+impl StoreError {
     /// What the system's error means for this path.
-    pub fn io(path: &Path, source: io::Error) -> Error {
+    pub fn io(path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::NotFound => Error::MissingFile { path },
-            io::ErrorKind::PermissionDenied => Error::Denied { path },
-            _ => Error::Io { path, source },
+            io::ErrorKind::NotFound => StoreError::MissingFile { path },
+            io::ErrorKind::PermissionDenied => StoreError::Denied { path },
+            _ => StoreError::Io { path, source },
         }
     }
 
     /// What the system's error means for a file that was to be written.
-    pub fn unwritable(doing: &'static str, path: &Path, source: io::Error) -> Error {
-        Error::Unwritable {
+    pub fn unwritable(doing: &'static str, path: &Path, source: io::Error) -> StoreError {
+        StoreError::Unwritable {
             doing,
             path: path.into(),
             source,
@@ -101,26 +101,28 @@ impl Error {
     }
 
     /// A refusal of our own.
-    pub fn refused(what: impl Into<String>, hint: &'static str) -> Error {
-        Error::Refused {
+    pub fn refused(what: impl Into<String>, hint: &'static str) -> StoreError {
+        StoreError::Refused {
             what: what.into(),
             hint,
         }
     }
 
     /// The same as a remark about one file among many.
-    pub fn warning(&self, path: &Path) -> Warning {
+    pub fn warning(&self, path: &Path) -> FileWarning {
         let why = match self {
-            Error::MissingDir { .. } | Error::MissingFile { .. } => "no longer exists".to_owned(),
-            Error::Denied { .. } => "no permission to read it".to_owned(),
-            Error::NotAFile { what, .. } => format!("{what}, not a file"),
-            Error::Io { source, .. } => source.to_string(),
-            Error::Unwritable { .. }
-            | Error::Refused { .. }
-            | Error::NotFound { .. }
-            | Error::Ambiguous { .. } => self.to_string(),
+            StoreError::MissingDir { .. } | StoreError::MissingFile { .. } => {
+                "no longer exists".to_owned()
+            }
+            StoreError::Denied { .. } => "no permission to read it".to_owned(),
+            StoreError::NotAFile { what, .. } => format!("{what}, not a file"),
+            StoreError::Io { source, .. } => source.to_string(),
+            StoreError::Unwritable { .. }
+            | StoreError::Refused { .. }
+            | StoreError::NotFound { .. }
+            | StoreError::Ambiguous { .. } => self.to_string(),
         };
-        Warning {
+        FileWarning {
             path: path.into(),
             why,
         }
@@ -128,27 +130,29 @@ impl Error {
 
     /// Whether there simply is no such session, as opposed to something that failed.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Error::NotFound { .. })
+        matches!(self, StoreError::NotFound { .. })
     }
 
     /// What to do next, if there is something to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Error::MissingDir { .. } => {
+            StoreError::MissingDir { .. } => {
                 Some("use the directory that contains `projects`, usually `~/.claude`")
             }
-            Error::Denied { .. } => Some("check its owner and permissions"),
-            Error::NotFound { .. } | Error::MissingFile { .. } => {
+            StoreError::Denied { .. } => Some("check its owner and permissions"),
+            StoreError::NotFound { .. } | StoreError::MissingFile { .. } => {
                 Some("list sessions with `unspool ls`")
             }
-            Error::Ambiguous { candidates, .. } if repeats(candidates) => {
+            StoreError::Ambiguous { candidates, .. } if repeats(candidates) => {
                 Some("use the path of the transcript")
             }
-            Error::Ambiguous { .. } => Some("use more characters of the id"),
-            Error::NotAFile { .. } => Some("use a `.jsonl` file, or the start of a session id"),
-            Error::Unwritable { source, .. } => what_next(source),
-            Error::Refused { hint, .. } => Some(hint),
-            Error::Io { .. } => None,
+            StoreError::Ambiguous { .. } => Some("use more characters of the id"),
+            StoreError::NotAFile { .. } => {
+                Some("use a `.jsonl` file, or the start of a session id")
+            }
+            StoreError::Unwritable { source, .. } => what_next(source),
+            StoreError::Refused { hint, .. } => Some(hint),
+            StoreError::Io { .. } => None,
         }
     }
 }
@@ -171,9 +175,9 @@ fn what_next(source: &io::Error) -> Option<&'static str> {
 }
 
 /// What the system said, in words where it has a number for it.
-struct Cause<'a>(&'a io::Error);
+struct IoErrorText<'a>(&'a io::Error);
 
-impl fmt::Display for Cause<'_> {
+impl fmt::Display for IoErrorText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self.0.kind() {
             io::ErrorKind::StorageFull => "no space left on the disk",
@@ -190,7 +194,7 @@ impl fmt::Display for Cause<'_> {
 
 /// A session that an ambiguous argument may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct SessionCandidate {
     /// Its id.
     pub id: String,
     /// Its title or first prompt, as far as the start of the file tells.
@@ -202,10 +206,10 @@ pub struct Candidate {
 }
 
 /// Candidates below each other, each on a line.
-struct Listed<'a>(&'a [Candidate]);
+struct CandidateList<'a>(&'a [SessionCandidate]);
 
 /// Whether an id stands among them twice, as with a copy in another config folder.
-fn repeats(candidates: &[Candidate]) -> bool {
+fn repeats(candidates: &[SessionCandidate]) -> bool {
     let ids: HashSet<_> = candidates.iter().map(|candidate| &candidate.id).collect();
     ids.len() < candidates.len()
 }
@@ -213,7 +217,7 @@ fn repeats(candidates: &[Candidate]) -> bool {
 /// So many candidates help; more do not.
 const LISTED: usize = 10;
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for CandidateList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for candidate in self.0.iter().take(LISTED) {
             let title = candidate.title.as_deref().unwrap_or_default();
@@ -233,14 +237,14 @@ impl fmt::Display for Listed<'_> {
 
 /// A file or folder that was passed over, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct FileWarning {
     /// Which one.
     pub path: PathBuf,
     /// Why, in a few words.
     pub why: String,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for FileWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "skipped `{}`: {}", self.path.display(), self.why)
     }
@@ -252,13 +256,13 @@ mod tests {
 
     #[test]
     fn an_ambiguous_argument_lists_its_candidates() {
-        let candidate = |id: &str| Candidate {
+        let candidate = |id: &str| SessionCandidate {
             id: id.into(),
             title: Some("fix it\nnow".into()),
             modified: 0,
             path: PathBuf::new(),
         };
-        let error = Error::Ambiguous {
+        let error = StoreError::Ambiguous {
             argument: "ab".into(),
             candidates: vec![candidate("ab1"), candidate("ab2")],
         };
@@ -267,7 +271,7 @@ mod tests {
             "`ab` is ambiguous: it matches 2 sessions\n  ab1  fix it\n  ab2  fix it"
         );
         assert_eq!(error.hint(), Some("use more characters of the id"));
-        let twice = Error::Ambiguous {
+        let twice = StoreError::Ambiguous {
             argument: "ab1".into(),
             candidates: vec![candidate("ab1"), candidate("ab1")],
         };

@@ -2,8 +2,8 @@
 //!
 //! Walks `projects` of each config folder by names and sizes alone; nothing is opened. What a
 //! flat file of a sub-agent belongs to, and whether it is one at all, is only known from its
-//! lines: see [`Found::identify_agents`]. Only regular files count, whatever symbolic links
-//! they hide behind; anything else that has the name of a transcript gets one [`Warning`].
+//! lines: see [`FoundSessionFiles::identify_agents`]. Only regular files count, whatever symbolic links
+//! they hide behind; anything else that has the name of a transcript gets one [`FileWarning`].
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -13,24 +13,24 @@ use std::sync::Arc;
 
 use unspool_model::agent_kind::AgentKind;
 
-use crate::each;
-use crate::error::{Error, Warning};
-use crate::family;
-use crate::open::{self, Stamp};
+use crate::error::{FileWarning, StoreError};
+use crate::open::{self, FileStamp};
+use crate::parallel;
 use crate::read_folder::{self, FolderEntry};
-use crate::resolve::Target;
+use crate::resolve::SessionTarget;
+use crate::session_with_agents;
 
 /// What a walk found.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundSessionFiles {
     /// Sessions, in the order of their paths. Some may turn out to hold no conversation.
     pub sessions: Vec<SessionFile>,
     /// Files of sub-agents.
-    pub agents: Vec<AgentFile>,
+    pub agents: Vec<SubAgentFile>,
     /// Transcripts by name that are not conversations.
-    pub others: Vec<OtherFile>,
+    pub others: Vec<NonConversationFile>,
     /// What was passed over.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FileWarning>,
 }
 
 /// The file of a session.
@@ -49,14 +49,14 @@ pub struct SessionFile {
     /// When it was last written, in milliseconds since 1970.
     pub modified: i64,
     /// What tells whether it is still as it was.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// The folder beside it with its sub-agents and tool results, if there is one.
     pub beside: Option<PathBuf>,
 }
 
 /// The file of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentFile {
+pub struct SubAgentFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its id, without `agent-`.
@@ -74,18 +74,18 @@ pub struct AgentFile {
     /// When it was last written, in milliseconds since 1970.
     pub modified: i64,
     /// What tells whether it is still as it was.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 /// A file with the name of a transcript that is not a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherFile {
+pub struct NonConversationFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
     /// What tells whether it is still as it was.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Why it does not count.
     pub why: &'static str,
     /// What the client did for itself in it: no conversation, but it cost as much.
@@ -110,8 +110,8 @@ const DEPTH: usize = 6;
 ///
 /// A folder that is not there holds nothing; say so with [`crate::dirs::check`] if somebody
 /// named it.
-pub fn find(configs: &[PathBuf]) -> Found {
-    let mut walk = Walk::default();
+pub fn find(configs: &[PathBuf]) -> FoundSessionFiles {
+    let mut walk = FolderWalk::default();
     let mut places = Vec::new();
     let mut roots: Vec<PathBuf> = Vec::new();
     for config in configs {
@@ -124,7 +124,7 @@ pub fn find(configs: &[PathBuf]) -> Found {
         }
     }
     let mut found = walk.found;
-    for part in each::map(&places, each::threads(), |_| 0, Place::walk) {
+    for part in parallel::map(&places, parallel::threads(), |_| 0, ProjectFolder::walk) {
         found.sessions.extend(part.sessions);
         found.agents.extend(part.agents);
         found.others.extend(part.others);
@@ -134,7 +134,7 @@ pub fn find(configs: &[PathBuf]) -> Found {
     found
 }
 
-impl Found {
+impl FoundSessionFiles {
     fn sort(&mut self) {
         // Comparing paths part by part would take longer than the walk.
         let order = |a: &Path, b: &Path| a.as_os_str().cmp(b.as_os_str());
@@ -150,19 +150,24 @@ impl Found {
     /// one belongs to, and which are no sub-agents but the client warming up, as far as their
     /// first lines tell.
     ///
-    /// Who reads all agents anyway need not call this: see [`crate::family::is_warm_up`] and
+    /// Who reads all agents anyway need not call this: see [`crate::session_with_agents::is_warm_up`] and
     /// `first_session_id` of the session.
     pub fn identify_agents(&mut self) {
         let flat = self.others.iter_mut();
         for file in flat.filter(|file| file.helper.is_some() && file.session.is_none()) {
-            let session = family::helper_session(file).map(|id| id.into_owned());
+            let session = session_with_agents::helper_session(file).map(|id| id.into_owned());
             file.session = session;
         }
         let agents = std::mem::take(&mut self.agents);
-        let looked = each::map(&agents, each::threads(), |_| 0, family::look);
+        let looked = parallel::map(
+            &agents,
+            parallel::threads(),
+            |_| 0,
+            session_with_agents::look,
+        );
         for (mut agent, look) in agents.into_iter().zip(looked) {
             if look.warm_up {
-                self.others.push(OtherFile {
+                self.others.push(NonConversationFile {
                     path: agent.path,
                     bytes: agent.bytes,
                     stamp: agent.stamp,
@@ -182,7 +187,7 @@ impl Found {
 }
 
 /// A project's folder.
-struct Place {
+struct ProjectFolder {
     config: Arc<Path>,
     /// The real path of `projects`.
     root: PathBuf,
@@ -190,47 +195,47 @@ struct Place {
     folder: Arc<str>,
 }
 
-impl Place {
-    fn walk(&self) -> Found {
-        let mut walk = Walk::default();
+impl ProjectFolder {
+    fn walk(&self) -> FoundSessionFiles {
+        let mut walk = FolderWalk::default();
         walk.project(self);
         walk.found
     }
 }
 
 #[derive(Default)]
-struct Walk {
-    found: Found,
+struct FolderWalk {
+    found: FoundSessionFiles,
 }
 
-impl Walk {
-    fn projects(&mut self, config: &Path, projects: &Path, root: &Path) -> Vec<Place> {
+impl FolderWalk {
+    fn projects(&mut self, config: &Path, projects: &Path, root: &Path) -> Vec<ProjectFolder> {
         let config: Arc<Path> = config.into();
         let mut places = Vec::new();
         for entry in self.list(projects) {
             match self.look(&entry, root) {
-                Thing::Folder(dir) => places.push(Place {
+                WalkEntry::Folder(dir) => places.push(ProjectFolder {
                     config: Arc::clone(&config),
                     root: root.into(),
                     folder: name(&dir).into(),
                     dir,
                 }),
-                Thing::Transcript(path, metadata) => {
+                WalkEntry::Transcript(path, metadata) => {
                     self.other(path, &metadata, "not in a project directory");
                 }
-                Thing::Nothing => {}
+                WalkEntry::Nothing => {}
             }
         }
         places
     }
 
-    fn project(&mut self, place: &Place) {
+    fn project(&mut self, place: &ProjectFolder) {
         let mut folders = Vec::new();
         for entry in self.list(&place.dir) {
             match self.look(&entry, &place.root) {
-                Thing::Folder(dir) => folders.push(dir),
-                Thing::Transcript(path, metadata) => self.file(place, path, &metadata),
-                Thing::Nothing => {}
+                WalkEntry::Folder(dir) => folders.push(dir),
+                WalkEntry::Transcript(path, metadata) => self.file(place, path, &metadata),
+                WalkEntry::Nothing => {}
             }
         }
         if folders.is_empty() {
@@ -244,7 +249,7 @@ impl Walk {
         }
     }
 
-    fn file(&mut self, place: &Place, path: PathBuf, metadata: &Metadata) {
+    fn file(&mut self, place: &ProjectFolder, path: PathBuf, metadata: &Metadata) {
         let id = stem(&path);
         if id.starts_with("agent-") {
             self.agent(place, path, None, metadata);
@@ -257,7 +262,7 @@ impl Walk {
                 config: Arc::clone(&place.config),
                 bytes: metadata.len(),
                 modified: open::modified(metadata),
-                stamp: Stamp::of(metadata),
+                stamp: FileStamp::of(metadata),
                 beside: None,
                 path,
             });
@@ -265,7 +270,7 @@ impl Walk {
     }
 
     /// A folder beside the sessions: usually named after one of them.
-    fn folder(&mut self, place: &Place, folder: PathBuf, ids: &HashMap<String, usize>) {
+    fn folder(&mut self, place: &ProjectFolder, folder: PathBuf, ids: &HashMap<String, usize>) {
         let name = name(&folder);
         if name == "subagents" {
             return self.agents(place, &folder, None, DEPTH);
@@ -277,29 +282,35 @@ impl Walk {
         self.agents(place, &inner, Some(&name), DEPTH);
     }
 
-    fn agents(&mut self, place: &Place, dir: &Path, session: Option<&str>, depth: usize) {
+    fn agents(&mut self, place: &ProjectFolder, dir: &Path, session: Option<&str>, depth: usize) {
         for entry in self.list(dir) {
             match self.look(&entry, &place.root) {
-                Thing::Folder(dir) if depth > 0 => self.agents(place, &dir, session, depth - 1),
-                Thing::Transcript(path, metadata) => {
+                WalkEntry::Folder(dir) if depth > 0 => self.agents(place, &dir, session, depth - 1),
+                WalkEntry::Transcript(path, metadata) => {
                     self.agent(place, path, session, &metadata);
                 }
-                Thing::Folder(_) | Thing::Nothing => {}
+                WalkEntry::Folder(_) | WalkEntry::Nothing => {}
             }
         }
     }
 
-    fn agent(&mut self, place: &Place, path: PathBuf, session: Option<&str>, meta: &Metadata) {
+    fn agent(
+        &mut self,
+        place: &ProjectFolder,
+        path: PathBuf,
+        session: Option<&str>,
+        meta: &Metadata,
+    ) {
         let stem = stem(&path);
         let Some(id) = stem.strip_prefix("agent-") else {
             return self.other(path, meta, "not a sub-agent's file name");
         };
         let kind = AgentKind::of_id(id);
         if kind.is_helper() {
-            return self.found.others.push(OtherFile {
+            return self.found.others.push(NonConversationFile {
                 path,
                 bytes: meta.len(),
-                stamp: Stamp::of(meta),
+                stamp: FileStamp::of(meta),
                 why: kind.why(),
                 helper: Some(kind),
                 session: session.map(str::to_owned),
@@ -311,7 +322,7 @@ impl Walk {
             return self.other(path, meta, "empty");
         }
         let run = run_of(&path);
-        self.found.agents.push(AgentFile {
+        self.found.agents.push(SubAgentFile {
             run,
             id: id.to_owned(),
             session: session.map(str::to_owned),
@@ -319,16 +330,16 @@ impl Walk {
             config: Arc::clone(&place.config),
             bytes: meta.len(),
             modified: open::modified(meta),
-            stamp: Stamp::of(meta),
+            stamp: FileStamp::of(meta),
             path,
         });
     }
 
     fn other(&mut self, path: PathBuf, metadata: &Metadata, why: &'static str) {
-        self.found.others.push(OtherFile {
+        self.found.others.push(NonConversationFile {
             path,
             bytes: metadata.len(),
-            stamp: Stamp::of(metadata),
+            stamp: FileStamp::of(metadata),
             why,
             helper: None,
             session: None,
@@ -338,7 +349,7 @@ impl Walk {
     }
 
     fn warn(&mut self, path: PathBuf, why: impl Into<String>) {
-        self.found.warnings.push(Warning {
+        self.found.warnings.push(FileWarning {
             path,
             why: why.into(),
         });
@@ -365,24 +376,24 @@ impl Walk {
     }
 
     /// What an entry is; warns about what it should not be.
-    fn look(&mut self, entry: &FolderEntry, root: &Path) -> Thing {
+    fn look(&mut self, entry: &FolderEntry, root: &Path) -> WalkEntry {
         let path = entry.path();
         match thing(entry, path.clone(), root) {
             Ok(thing) => thing,
             // It vanished since it was listed; a link to nowhere stays.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
-                Thing::Nothing
+                WalkEntry::Nothing
             }
             Err(error) => {
                 self.warn(path, reason(&error));
-                Thing::Nothing
+                WalkEntry::Nothing
             }
         }
     }
 }
 
 /// What an entry of a folder is to us.
-enum Thing {
+enum WalkEntry {
     Folder(PathBuf),
     /// A regular file with the name of a transcript.
     Transcript(PathBuf, Metadata),
@@ -390,38 +401,38 @@ enum Thing {
 }
 
 /// Asks the system as little as possible: most entries need no call or one.
-fn thing(entry: &FolderEntry, path: PathBuf, root: &Path) -> io::Result<Thing> {
+fn thing(entry: &FolderEntry, path: PathBuf, root: &Path) -> io::Result<WalkEntry> {
     let kind = entry.file_type()?;
     if kind.is_symlink() {
         return linked(path, root);
     }
     if kind.is_dir() && !is_transcript(&path) {
-        return Ok(Thing::Folder(path));
+        return Ok(WalkEntry::Folder(path));
     }
     if !is_transcript(&path) {
-        return Ok(Thing::Nothing);
+        return Ok(WalkEntry::Nothing);
     }
     if !kind.is_file() {
         return Err(unlike(entry.metadata()?.file_type()));
     }
-    Ok(Thing::Transcript(path, entry.metadata()?))
+    Ok(WalkEntry::Transcript(path, entry.metadata()?))
 }
 
-fn linked(path: PathBuf, root: &Path) -> io::Result<Thing> {
+fn linked(path: PathBuf, root: &Path) -> io::Result<WalkEntry> {
     let metadata = fs::metadata(&path)?;
     if metadata.is_dir() && !is_transcript(&path) {
         return linked_folder(path, root);
     }
     if !is_transcript(&path) {
-        return Ok(Thing::Nothing);
+        return Ok(WalkEntry::Nothing);
     }
     if !metadata.is_file() {
         return Err(unlike(metadata.file_type()));
     }
-    Ok(Thing::Transcript(path, metadata))
+    Ok(WalkEntry::Transcript(path, metadata))
 }
 
-fn linked_folder(path: PathBuf, root: &Path) -> io::Result<Thing> {
+fn linked_folder(path: PathBuf, root: &Path) -> io::Result<WalkEntry> {
     let target = fs::canonicalize(&path)?;
     let above = path.parent().map(fs::canonicalize).transpose()?;
     if above.is_some_and(|above| above.starts_with(&target)) {
@@ -430,9 +441,9 @@ fn linked_folder(path: PathBuf, root: &Path) -> io::Result<Thing> {
     // What is behind a link within `projects` is found where it really is.
     let listed = target.starts_with(root);
     Ok(if listed {
-        Thing::Nothing
+        WalkEntry::Nothing
     } else {
-        Thing::Folder(path)
+        WalkEntry::Folder(path)
     })
 }
 
@@ -472,8 +483,8 @@ fn name(path: &Path) -> String {
 
 /// The file at a path below `projects` of a config folder, as a walk would find it there;
 /// nothing if it would not, or if it is gone.
-pub fn at(config: &Arc<Path>, path: &Path) -> Option<Target> {
-    let Found {
+pub fn at(config: &Arc<Path>, path: &Path) -> Option<SessionTarget> {
+    let FoundSessionFiles {
         mut sessions,
         mut agents,
         ..
@@ -482,17 +493,17 @@ pub fn at(config: &Arc<Path>, path: &Path) -> Option<Target> {
         let beside = path.with_extension("");
         session.beside = beside.is_dir().then_some(beside);
     }
-    let session = sessions.pop().map(Target::Session);
-    session.or_else(|| agents.pop().map(Target::Agent))
+    let session = sessions.pop().map(SessionTarget::Session);
+    session.or_else(|| agents.pop().map(SessionTarget::Agent))
 }
 
 /// The file of one of the client's own helpers at a path, as a walk would find it there.
-pub fn helper_at(config: &Arc<Path>, path: &Path) -> Option<OtherFile> {
+pub fn helper_at(config: &Arc<Path>, path: &Path) -> Option<NonConversationFile> {
     let found = found_at(config, path)?.others.pop();
     found.filter(|file| file.helper.is_some())
 }
 
-fn found_at(config: &Arc<Path>, path: &Path) -> Option<Found> {
+fn found_at(config: &Arc<Path>, path: &Path) -> Option<FoundSessionFiles> {
     let projects = config.join("projects");
     let inner = path.strip_prefix(&projects).ok()?;
     let parts: Vec<_> = inner.components().map(|part| part.as_os_str()).collect();
@@ -503,13 +514,13 @@ fn found_at(config: &Arc<Path>, path: &Path) -> Option<Found> {
     if !is_transcript(path) || middle.len() > DEPTH + 2 {
         return None;
     }
-    let place = Place {
+    let place = ProjectFolder {
         config: Arc::clone(config),
         dir: projects.join(folder),
         root: projects,
         folder: folder.to_string_lossy().into(),
     };
-    let mut walk = Walk::default();
+    let mut walk = FolderWalk::default();
     match middle {
         [] => walk.file(&place, path.into(), &metadata),
         [agents, ..] if *agents == "subagents" => walk.agent(&place, path.into(), None, &metadata),
@@ -524,14 +535,14 @@ fn found_at(config: &Arc<Path>, path: &Path) -> Option<Found> {
 
 /// Everything in the folder of a transcript, as if it were a project's folder: the files of
 /// its sub-agents stand there.
-pub fn around(path: &Path) -> Found {
+pub fn find_beside_transcript(path: &Path) -> FoundSessionFiles {
     let dir = path
         .parent()
         .filter(|dir| !dir.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
     let folder = name(dir).into();
-    let mut found = Place {
+    let mut found = ProjectFolder {
         config: config_of(path),
         root,
         dir: dir.into(),
@@ -555,15 +566,15 @@ fn config_of(path: &Path) -> Arc<Path> {
 }
 
 /// A file that somebody named by its path, wherever it is.
-pub fn single(path: &Path) -> Result<Target, Error> {
-    let metadata = open::look(path)?;
+pub fn find_named_file(path: &Path) -> Result<SessionTarget, StoreError> {
+    let metadata = open::stat_regular_file(path)?;
     let stem = stem(path);
     let folder: Arc<str> = path.parent().map(name).unwrap_or_default().into();
     let (bytes, modified) = (metadata.len(), open::modified(&metadata));
-    let stamp = Stamp::of(&metadata);
+    let stamp = FileStamp::of(&metadata);
     if let Some(id) = stem.strip_prefix("agent-") {
         let run = run_of(path);
-        return Ok(Target::Agent(AgentFile {
+        return Ok(SessionTarget::Agent(SubAgentFile {
             run,
             path: path.into(),
             id: id.to_owned(),
@@ -576,7 +587,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
         }));
     }
     let beside = path.with_extension("");
-    Ok(Target::Session(SessionFile {
+    Ok(SessionTarget::Session(SessionFile {
         path: path.into(),
         id: stem,
         folder,

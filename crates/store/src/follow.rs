@@ -1,9 +1,9 @@
 //! Follows a transcript that is being written.
 //!
 //! Hands out each line once, when its newline has arrived. Does not watch for changes: who
-//! follows calls [`Tail::poll`] now and then. Does not know what a line means.
+//! follows calls [`TranscriptTail::poll`] now and then. Does not know what a line means.
 //!
-//! A place in a file is a [`Cursor`]: what the file looked like, and an offset. A path is
+//! A place in a file is a [`FileCursor`]: what the file looked like, and an offset. A path is
 //! only a hint. When the file was replaced, cut or written anew, following begins again at
 //! its top and says so.
 
@@ -11,15 +11,15 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unspool_model::log::{Line, Splitter};
+use unspool_model::log::{Line, LineSplitter};
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::open;
-use crate::read::Loaded;
+use crate::read::LoadedSession;
 
 /// A place in a file, to go on from later or after a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct FileCursor {
     /// The file on its disk; zero where the system does not say.
     pub identity: u64,
     /// A hash of the first bytes, up to [`PRINT`] of them and never beyond `offset`.
@@ -37,7 +37,7 @@ pub const PRINT: u64 = 1024;
 
 /// What a poll found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Polled {
+pub struct PollResult {
     /// How many lines were handed out.
     pub lines: u32,
     /// Whether they begin again at the top of a file, because it is another one now.
@@ -46,29 +46,29 @@ pub struct Polled {
 
 /// Follows one file.
 #[derive(Debug)]
-pub struct Tail {
+pub struct TranscriptTail {
     path: PathBuf,
-    cursor: Cursor,
-    splitter: Splitter,
-    prints: Prints,
+    cursor: FileCursor,
+    splitter: LineSplitter,
+    prints: CursorBytes,
     /// Where the next bytes are read: behind the cursor by a line that has not ended.
     read: u64,
     buffer: Vec<u8>,
 }
 
-impl Tail {
+impl TranscriptTail {
     /// Follows a file from its top; it need not exist yet.
-    pub fn new(path: &Path) -> Tail {
-        Tail::resume(path, Cursor::default())
+    pub fn new(path: &Path) -> TranscriptTail {
+        TranscriptTail::resume(path, FileCursor::default())
     }
 
     /// Goes on from a cursor, if the file is still the one it belongs to.
-    pub fn resume(path: &Path, cursor: Cursor) -> Tail {
-        Tail {
+    pub fn resume(path: &Path, cursor: FileCursor) -> TranscriptTail {
+        TranscriptTail {
             path: path.into(),
             cursor,
-            splitter: Splitter::starting_at(cursor.lines, cursor.offset),
-            prints: Prints::default(),
+            splitter: LineSplitter::starting_at(cursor.lines, cursor.offset),
+            prints: CursorBytes::default(),
             read: cursor.offset,
             buffer: Vec::new(),
         }
@@ -77,35 +77,35 @@ impl Tail {
     /// Goes on where a read ended that left a growing line alone (`Ending::Growing`).
     ///
     /// Line numbers go on too; they count from where the read began.
-    pub fn after(loaded: &Loaded) -> Result<Tail, Error> {
+    pub fn after(loaded: &LoadedSession) -> Result<TranscriptTail, StoreError> {
         let path = loaded.source.path();
         let cursor = loaded.source.with_file(|file| {
-            let prints = Prints::read(file, loaded.bytes)?;
+            let prints = CursorBytes::read(file, loaded.bytes)?;
             let identity = open::identity(&file.metadata()?);
             Ok(prints.cursor(identity, loaded.bytes, loaded.lines))
         });
-        let cursor = cursor.map_err(|why| Error::io(path, why))?;
-        Ok(Tail::resume(path, cursor))
+        let cursor = cursor.map_err(|why| StoreError::io(path, why))?;
+        Ok(TranscriptTail::resume(path, cursor))
     }
 
     /// The place behind the last line that was handed out.
-    pub fn cursor(&self) -> Cursor {
+    pub fn cursor(&self) -> FileCursor {
         self.cursor
     }
 
     /// Hands out the lines that have ended since the last poll.
     ///
     /// A file that is not there has no new lines; when one appears, it is read from its top.
-    pub fn poll(&mut self, mut each: impl FnMut(Line<'_>)) -> Result<Polled, Error> {
+    pub fn poll(&mut self, mut each: impl FnMut(Line<'_>)) -> Result<PollResult, StoreError> {
         let (file, metadata) = match open::open(&self.path) {
             Ok(opened) => opened,
-            Err(Error::MissingFile { .. }) => return Ok(Polled::default()),
+            Err(StoreError::MissingFile { .. }) => return Ok(PollResult::default()),
             Err(error) => return Err(error),
         };
         // Size and time are not asked whether there is news: a file that is written anew
         // within a tick of its clock may have both as before.
         let polled = self.advance(&file, &metadata, &mut each);
-        polled.map_err(|why| Error::io(&self.path, why))
+        polled.map_err(|why| StoreError::io(&self.path, why))
     }
 
     fn advance(
@@ -113,18 +113,18 @@ impl Tail {
         file: &File,
         metadata: &Metadata,
         each: &mut impl FnMut(Line<'_>),
-    ) -> io::Result<Polled> {
+    ) -> io::Result<PollResult> {
         let restarted = !self.fits(file, metadata)?;
         if restarted {
-            *self = Tail::new(&self.path);
+            *self = TranscriptTail::new(&self.path);
         }
         let lines = self.take(file, metadata.len(), each)?;
-        let Cursor {
+        let FileCursor {
             offset, lines: all, ..
         } = self.cursor;
         let identity = open::identity(metadata);
         self.cursor = self.prints.cursor(identity, offset, all);
-        Ok(Polled { lines, restarted })
+        Ok(PollResult { lines, restarted })
     }
 
     /// Whether this is still the file of the cursor, and its bytes are still those.
@@ -135,8 +135,8 @@ impl Tail {
         if metadata.len() < self.read {
             return Ok(false);
         }
-        let Cursor { offset, lines, .. } = self.cursor;
-        let prints = Prints::read(file, offset)?;
+        let FileCursor { offset, lines, .. } = self.cursor;
+        let prints = CursorBytes::read(file, offset)?;
         let now = prints.cursor(open::identity(metadata), offset, lines);
         let fits = now == self.cursor && self.partial_fits(file)?;
         self.prints = prints;
@@ -183,7 +183,7 @@ impl Tail {
             self.read += read as u64;
             if passed {
                 // Nobody has its last bytes any more.
-                self.prints = Prints::read(file, self.cursor.offset)?;
+                self.prints = CursorBytes::read(file, self.cursor.offset)?;
             }
             if self.splitter.is_omitting() {
                 let data = open::behind_hole(file, self.read).min(size);
@@ -207,14 +207,14 @@ fn last_bytes(bytes: &[u8]) -> (u64, &[u8]) {
 /// Taken from what was handed out, not read again afterwards: the file may have changed in
 /// between, and the cursor would vouch for bytes that nobody has seen.
 #[derive(Debug, Default)]
-pub struct Prints {
+pub struct CursorBytes {
     head: Vec<u8>,
     last: Vec<u8>,
 }
 
-impl Prints {
+impl CursorBytes {
     /// Those of the file as it is now.
-    pub fn read(file: &File, offset: u64) -> io::Result<Prints> {
+    pub fn read(file: &File, offset: u64) -> io::Result<CursorBytes> {
         let len = offset.min(PRINT);
         let bytes = |at: u64| {
             let mut bytes = vec![0; len as usize];
@@ -222,7 +222,7 @@ impl Prints {
             bytes.truncate(read);
             Ok::<_, io::Error>(bytes)
         };
-        Ok(Prints {
+        Ok(CursorBytes {
             head: bytes(0)?,
             last: bytes(offset - len)?,
         })
@@ -239,8 +239,8 @@ impl Prints {
     }
 
     /// The cursor that remembers them.
-    pub fn cursor(&self, identity: u64, offset: u64, lines: u32) -> Cursor {
-        Cursor {
+    pub fn cursor(&self, identity: u64, offset: u64, lines: u32) -> FileCursor {
+        FileCursor {
             identity,
             head: hash(&self.head),
             last: hash(&self.last),

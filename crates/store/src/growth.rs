@@ -5,14 +5,14 @@
 
 use std::fs;
 
-use crate::error::Error;
-use crate::follow::Tail;
-use crate::open::Stamp;
-use crate::read::{Ending, Loaded, Reader};
+use crate::error::StoreError;
+use crate::follow::TranscriptTail;
+use crate::open::FileStamp;
+use crate::read::{LoadedSession, SessionReader, TrailingBytes};
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grown {
+pub enum GrowthResult {
     /// It is as it was.
     Same,
     /// Lines were added, and taken in.
@@ -23,22 +23,24 @@ pub enum Grown {
 
 /// Where a file was read to.
 #[derive(Debug)]
-pub struct Growth {
+pub struct GrowingFile {
     /// Goes on there; none if what was read cannot be gone on from.
-    tail: Option<Tail>,
-    stamp: Stamp,
+    tail: Option<TranscriptTail>,
+    stamp: FileStamp,
     /// Whether a line stands at the end that has not ended.
     torn: bool,
 }
 
-impl Growth {
-    /// Of a file that was read whole. Read with [`Ending::Growing`] it can be gone on from.
-    pub fn of(loaded: &Loaded, ending: Ending) -> Growth {
-        let stamp = fs::metadata(loaded.source.path()).map(|metadata| Stamp::of(&metadata));
+impl GrowingFile {
+    /// Of a file that was read whole. Read with [`TrailingBytes::Growing`] it can be gone on from.
+    pub fn of(loaded: &LoadedSession, ending: TrailingBytes) -> GrowingFile {
+        let stamp = fs::metadata(loaded.source.path()).map(|metadata| FileStamp::of(&metadata));
         let stamp = stamp.unwrap_or_default();
-        let follows = ending == Ending::Growing && !loaded.is_partial();
-        Growth {
-            tail: follows.then(|| Tail::after(loaded).ok()).flatten(),
+        let follows = ending == TrailingBytes::Growing && !loaded.is_partial();
+        GrowingFile {
+            tail: follows
+                .then(|| TranscriptTail::after(loaded).ok())
+                .flatten(),
             // Whatever was added meanwhile is not as it was.
             torn: loaded.bytes != stamp.size,
             stamp,
@@ -51,33 +53,37 @@ impl Growth {
     }
 
     /// Takes in what was added.
-    pub fn follow(&mut self, reader: &Reader, loaded: &mut Loaded) -> Result<Grown, Error> {
+    pub fn follow(
+        &mut self,
+        reader: &SessionReader,
+        loaded: &mut LoadedSession,
+    ) -> Result<GrowthResult, StoreError> {
         let now = match fs::metadata(loaded.source.path()) {
-            Ok(metadata) => Stamp::of(&metadata),
+            Ok(metadata) => FileStamp::of(&metadata),
             // It is gone, and what was read of it stays.
-            Err(_) => return Ok(Grown::Same),
+            Err(_) => return Ok(GrowthResult::Same),
         };
         if now == self.stamp {
             // Nobody went on with the line: it is as whole as it will be.
             return Ok(match self.torn {
-                true => Grown::Anew,
-                false => Grown::Same,
+                true => GrowthResult::Anew,
+                false => GrowthResult::Same,
             });
         }
         let Some(tail) = &mut self.tail else {
-            return Ok(Grown::Anew);
+            return Ok(GrowthResult::Anew);
         };
         let polled = tail.poll(|line| loaded.push(&line, reader))?;
         if polled.restarted {
-            return Ok(Grown::Anew);
+            return Ok(GrowthResult::Anew);
         }
         let cursor = tail.cursor();
         (loaded.bytes, loaded.lines) = (cursor.offset, cursor.lines);
         self.torn = cursor.offset < now.size;
         self.stamp = now;
         Ok(match polled.lines {
-            0 => Grown::Same,
-            _ => Grown::More,
+            0 => GrowthResult::Same,
+            _ => GrowthResult::More,
         })
     }
 }
@@ -88,7 +94,7 @@ mod tests {
     use std::fs::OpenOptions;
     use std::io::Write;
     use std::path::Path;
-    use unspool_model::session::Role;
+    use unspool_model::session::TranscriptRole;
 
     fn line(n: usize) -> String {
         format!(
@@ -110,25 +116,37 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.jsonl");
         add(&path, &format!("{}\n", line(1)));
-        let reader = Reader {
-            ending: Ending::Growing,
-            ..Reader::default()
+        let reader = SessionReader {
+            ending: TrailingBytes::Growing,
+            ..SessionReader::default()
         };
-        let mut loaded = reader.read(&path, Role::Main).unwrap();
-        let mut growth = Growth::of(&loaded, Ending::Growing);
-        assert_eq!(growth.follow(&reader, &mut loaded).unwrap(), Grown::Same);
+        let mut loaded = reader.read(&path, TranscriptRole::Main).unwrap();
+        let mut growth = GrowingFile::of(&loaded, TrailingBytes::Growing);
+        assert_eq!(
+            growth.follow(&reader, &mut loaded).unwrap(),
+            GrowthResult::Same
+        );
         add(&path, &format!("{}\n{}\n", line(2), line(3)));
-        assert_eq!(growth.follow(&reader, &mut loaded).unwrap(), Grown::More);
+        assert_eq!(
+            growth.follow(&reader, &mut loaded).unwrap(),
+            GrowthResult::More
+        );
         assert_eq!(loaded.session.turns.len(), 3);
         assert_eq!(loaded.lines, 3);
         add(&path, &line(4));
-        assert_eq!(growth.follow(&reader, &mut loaded).unwrap(), Grown::Same);
         assert_eq!(
             growth.follow(&reader, &mut loaded).unwrap(),
-            Grown::Anew,
+            GrowthResult::Same
+        );
+        assert_eq!(
+            growth.follow(&reader, &mut loaded).unwrap(),
+            GrowthResult::Anew,
             "nobody ends the line"
         );
         std::fs::write(&path, format!("{}\n", line(9))).unwrap();
-        assert_eq!(growth.follow(&reader, &mut loaded).unwrap(), Grown::Anew);
+        assert_eq!(
+            growth.follow(&reader, &mut loaded).unwrap(),
+            GrowthResult::Anew
+        );
     }
 }

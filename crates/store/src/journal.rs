@@ -1,18 +1,18 @@
 //! What was changed, so that it can be undone, and so that half a change never stays.
 //!
-//! An operation is a [`Work`]: new content is first written beside the files it is for, under
+//! An operation is a [`FileTransaction`]: new content is first written beside the files it is for, under
 //! temporary names, and what is replaced or removed is first copied into our own folder. Only
-//! [`Work::commit`] changes what others see: it notes every step on disk, does them in order,
+//! [`FileTransaction::commit`] changes what others see: it notes every step on disk, does them in order,
 //! the transcript last, and notes that it is done. Whoever comes next after a crash finds the
 //! note and takes the steps back, or, if the last one was done, keeps them. Undoing is a work of
 //! its own whose steps are the reverse ones, so it can be undone as well.
 //!
-//! In our folder each work has a folder with its number: `entry.json` (an [`Entry`]), `places`
+//! In our folder each work has a folder with its number: `entry.json` (a [`JournalEntry`]), `places`
 //! (where temporary files may lie) and copies of what was there before.
 
-mod back;
+mod rollback;
+mod transaction;
 mod undo;
-mod work;
 
 #[cfg(test)]
 #[cfg(unix)]
@@ -26,16 +26,16 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::Folder;
-use crate::error::Error;
+use crate::atomic_write::{ContentHash, FileInFolder, WriteRoots};
+use crate::disk::OpenFolder;
+use crate::error::StoreError;
 use crate::find::SessionFile;
 use crate::own_file;
-use crate::read_folder::{self, EntryKind, FolderEntry};
-use crate::side;
-use crate::write::{Ground, Mark, Place};
+use crate::read_folder::{self, FolderEntry, FolderEntryKind};
+use crate::side_files;
 
-pub use undo::{How, Outlook};
-pub use work::{Staged, Work};
+pub use transaction::{FileTransaction, StagedContent};
+pub use undo::{UndoOptions, UndoPreview};
 
 /// Where works are noted.
 #[derive(Clone, Debug)]
@@ -43,12 +43,12 @@ pub struct Journal {
     dir: PathBuf,
     wait: Duration,
     /// What a note may make us write.
-    allowed: fn(&Entry, &Step) -> bool,
+    allowed: fn(&JournalEntry, &JournalStep) -> bool,
 }
 
 /// What is asked, before anything is done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Task {
+pub struct JournalTask {
     /// When, in milliseconds since 1970.
     pub at: i64,
     /// The command, such as `clone`.
@@ -69,20 +69,20 @@ pub struct Task {
     pub path: Option<PathBuf>,
     /// Lines before and after.
     #[serde(default)]
-    pub lines: Option<Change>,
+    pub lines: Option<AmountChange>,
     /// Bytes before and after.
     #[serde(default)]
-    pub bytes: Option<Change>,
+    pub bytes: Option<AmountChange>,
     /// Tokens before and after.
     #[serde(default)]
-    pub tokens: Option<Change>,
+    pub tokens: Option<AmountChange>,
     /// The folders below which it may write: see [`roots`].
     pub roots: Vec<PathBuf>,
 }
 
 /// An amount before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct AmountChange {
     /// Before.
     pub before: u64,
     /// After.
@@ -91,20 +91,20 @@ pub struct Change {
 
 /// A work as it is noted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Its number, from 1.
     pub number: u64,
     /// What was asked.
     #[serde(flatten)]
-    pub task: Task,
+    pub task: JournalTask,
     /// The work that this one undoes.
     #[serde(default)]
     pub undoes: Option<u64>,
     /// How far it is.
-    pub state: State,
+    pub state: JournalState,
     /// What is done, in order.
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<JournalStep>,
     /// Folders that were made for it.
     #[serde(default)]
     pub made: Vec<PathBuf>,
@@ -121,7 +121,7 @@ pub struct Entry {
 /// How far a work is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum JournalState {
     /// Temporary files are written; nothing that others see has changed.
     Open,
     /// Steps are being done.
@@ -135,7 +135,7 @@ pub enum State {
 /// One change of what others see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
-pub enum Step {
+pub enum JournalStep {
     /// A file that was not there before.
     Created {
         /// The file.
@@ -143,7 +143,7 @@ pub enum Step {
         /// Its name until then.
         temp: String,
         /// As we left it.
-        after: Mark,
+        after: ContentHash,
     },
     /// Another content.
     Replaced {
@@ -152,9 +152,9 @@ pub enum Step {
         /// The name of the new content until then.
         temp: String,
         /// As we left it.
-        after: Mark,
+        after: ContentHash,
         /// What was there.
-        before: Kept,
+        before: JournalBackup,
     },
     /// Whole lines at the end.
     Appended {
@@ -176,7 +176,7 @@ pub enum Step {
         /// The size after.
         after: u64,
         /// What was there.
-        before: Kept,
+        before: JournalBackup,
     },
     /// Another name.
     Moved {
@@ -192,7 +192,7 @@ pub enum Step {
         /// The file.
         path: PathBuf,
         /// What was there.
-        before: Kept,
+        before: JournalBackup,
     },
     /// A folder that is gone, if it was empty by then.
     Emptied {
@@ -201,53 +201,53 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl JournalStep {
     /// The file or folder it is about.
     pub fn path(&self) -> &Path {
         match self {
-            Step::Created { path, .. }
-            | Step::Replaced { path, .. }
-            | Step::Appended { path, .. }
-            | Step::Cut { path, .. }
-            | Step::Moved { path, .. }
-            | Step::Removed { path, .. }
-            | Step::Emptied { path } => path,
+            JournalStep::Created { path, .. }
+            | JournalStep::Replaced { path, .. }
+            | JournalStep::Appended { path, .. }
+            | JournalStep::Cut { path, .. }
+            | JournalStep::Moved { path, .. }
+            | JournalStep::Removed { path, .. }
+            | JournalStep::Emptied { path } => path,
         }
     }
 
     /// What it did to it, as a verb in the past.
     pub fn verb(&self) -> &'static str {
         match self {
-            Step::Created { .. } => "created",
-            Step::Replaced { .. } => "replaced",
-            Step::Appended { .. } => "appended a line to",
-            Step::Cut { .. } => "truncated",
-            Step::Moved { .. } => "moved",
-            Step::Removed { .. } | Step::Emptied { .. } => "removed",
+            JournalStep::Created { .. } => "created",
+            JournalStep::Replaced { .. } => "replaced",
+            JournalStep::Appended { .. } => "appended a line to",
+            JournalStep::Cut { .. } => "truncated",
+            JournalStep::Moved { .. } => "moved",
+            JournalStep::Removed { .. } | JournalStep::Emptied { .. } => "removed",
         }
     }
 
     /// The copy it needs to be undone.
-    fn kept(&self) -> Option<&Kept> {
+    fn kept(&self) -> Option<&JournalBackup> {
         match self {
-            Step::Replaced { before, .. }
-            | Step::Cut { before, .. }
-            | Step::Removed { before, .. } => Some(before),
-            Step::Created { .. }
-            | Step::Appended { .. }
-            | Step::Moved { .. }
-            | Step::Emptied { .. } => None,
+            JournalStep::Replaced { before, .. }
+            | JournalStep::Cut { before, .. }
+            | JournalStep::Removed { before, .. } => Some(before),
+            JournalStep::Created { .. }
+            | JournalStep::Appended { .. }
+            | JournalStep::Moved { .. }
+            | JournalStep::Emptied { .. } => None,
         }
     }
 }
 
 /// A copy of what was there before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct JournalBackup {
     /// The name of the copy in the folder of the work.
     file: String,
     /// What it holds.
-    pub mark: Mark,
+    pub mark: ContentHash,
     /// The permissions of the original.
     mode: u32,
     /// When the original was last changed, in nanoseconds since 1970.
@@ -256,9 +256,9 @@ pub struct Kept {
 
 /// A work in the list of all, with what became of it.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedJournalEntry {
     /// The work.
-    pub entry: Entry,
+    pub entry: JournalEntry,
     /// The work that undid it, if that was not undone in turn.
     pub undone_by: Option<u64>,
 }
@@ -299,18 +299,18 @@ impl Journal {
     }
 
     /// Undoes and takes back such steps only: a note may have been changed by somebody else.
-    pub fn only(mut self, allowed: fn(&Entry, &Step) -> bool) -> Journal {
+    pub fn only(mut self, allowed: fn(&JournalEntry, &JournalStep) -> bool) -> Journal {
         self.allowed = allowed;
         self
     }
 
     /// Refuses a note that names what no edit of ours touches.
-    fn check(&self, entry: &Entry) -> Result<(), Error> {
+    fn check(&self, entry: &JournalEntry) -> Result<(), StoreError> {
         let Some(step) = entry.steps.iter().find(|step| !(self.allowed)(entry, step)) else {
             return Ok(());
         };
         let note = self.folder_of(entry.number);
-        Err(Error::refused(
+        Err(StoreError::refused(
             format!(
                 "edit {} names `{}`, which is not a session file: `{}` was modified",
                 entry.number,
@@ -328,22 +328,26 @@ impl Journal {
     }
 
     /// Begins a work: waits for its turn, takes back what a crash left, and notes the task.
-    pub fn begin(&self, task: Task) -> Result<Work, Error> {
+    pub fn begin(&self, task: JournalTask) -> Result<FileTransaction, StoreError> {
         self.begin_as(task, None)
     }
 
-    fn begin_as(&self, task: Task, undoes: Option<u64>) -> Result<Work, Error> {
-        let ground = Ground::open(&task.roots)?;
+    fn begin_as(
+        &self,
+        task: JournalTask,
+        undoes: Option<u64>,
+    ) -> Result<FileTransaction, StoreError> {
+        let ground = WriteRoots::open(&task.roots)?;
         let lock = self.lock()?;
         let notes = self.recover_locked()?;
         self.prune(task.at)?;
         let number = self.numbers()?.last().map_or(1, |last| last + 1);
-        Work::new(self, number, task, undoes, ground, lock, notes)
+        FileTransaction::new(self, number, task, undoes, ground, lock, notes)
     }
 
     /// Takes back what a crash left, or finishes what only lacked the note that it is done.
     /// Says in words what it did.
-    pub fn recover(&self) -> Result<Vec<String>, Error> {
+    pub fn recover(&self) -> Result<Vec<String>, StoreError> {
         if !self.dir.is_dir() {
             return Ok(Vec::new());
         }
@@ -351,23 +355,23 @@ impl Journal {
         self.recover_locked()
     }
 
-    fn recover_locked(&self) -> Result<Vec<String>, Error> {
+    fn recover_locked(&self) -> Result<Vec<String>, StoreError> {
         // Works are done one after the other, each after this: only the last can be unfinished.
         match self.numbers()?.last() {
-            Some(&last) => back::recover(self, last),
+            Some(&last) => rollback::recover(self, last),
             None => Ok(Vec::new()),
         }
     }
 
     /// All works that were done, the oldest first.
-    pub fn list(&self) -> Result<Vec<Listed>, Error> {
-        let mut all: Vec<Listed> = Vec::new();
+    pub fn list(&self) -> Result<Vec<ListedJournalEntry>, StoreError> {
+        let mut all: Vec<ListedJournalEntry> = Vec::new();
         for number in self.numbers()? {
             let Some(entry) = self.entry(number)? else {
                 continue;
             };
-            if entry.state == State::Done {
-                all.push(Listed {
+            if entry.state == JournalState::Done {
+                all.push(ListedJournalEntry {
                     entry,
                     undone_by: None,
                 });
@@ -394,15 +398,15 @@ impl Journal {
     }
 
     /// The numbers of all works, rising.
-    fn numbers(&self) -> Result<Vec<u64>, Error> {
+    fn numbers(&self) -> Result<Vec<u64>, StoreError> {
         let entries = match read_folder::entries(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::io(&self.dir, error)),
+            Err(error) => return Err(StoreError::io(&self.dir, error)),
         };
         let name = |entry: io::Result<FolderEntry>| {
             let entry = entry.ok()?;
-            let is_folder = entry.file_type().is_ok_and(EntryKind::is_dir);
+            let is_folder = entry.file_type().is_ok_and(FolderEntryKind::is_dir);
             is_folder.then(|| entry.file_name().into_string().ok())?
         };
         let mut numbers: Vec<u64> = entries
@@ -415,23 +419,23 @@ impl Journal {
     }
 
     /// What is noted under a number; nothing if a crash came before the note.
-    fn entry(&self, number: u64) -> Result<Option<Entry>, Error> {
+    fn entry(&self, number: u64) -> Result<Option<JournalEntry>, StoreError> {
         let path = self.folder_of(number).join(ENTRY);
         let bytes = match own_file::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(&path, error)),
+            Err(error) => return Err(StoreError::io(&path, error)),
             Ok(bytes) => bytes,
         };
-        let entry: Result<Entry, _> = serde_json::from_slice(&bytes);
+        let entry: Result<JournalEntry, _> = serde_json::from_slice(&bytes);
         let strange = |why: &dyn std::fmt::Display| {
-            Error::refused(
+            StoreError::refused(
                 format!("`{}` is not a valid undo record: {why}", path.display()),
                 "move its directory away; the session files are not affected",
             )
         };
         let entry = entry.map_err(|error| strange(&error))?;
-        let mut copies = entry.steps.iter().filter_map(Step::kept);
-        if let Some(kept) = copies.find(|kept| !side::is_plain(&kept.file)) {
+        let mut copies = entry.steps.iter().filter_map(JournalStep::kept);
+        if let Some(kept) = copies.find(|kept| !side_files::is_plain_file_name(&kept.file)) {
             return Err(strange(&format!(
                 "`{}` is not one of its copies",
                 kept.file
@@ -443,12 +447,12 @@ impl Journal {
         Ok(Some(entry))
     }
 
-    fn lock(&self) -> Result<File, Error> {
-        let failed = |error| Error::unwritable("make", &self.dir, error);
+    fn lock(&self) -> Result<File, StoreError> {
+        let failed = |error| StoreError::unwritable("make", &self.dir, error);
         own_file::make_folder(&self.dir).map_err(failed)?;
         let path = self.dir.join(LOCK);
         let opened = own_file::open_or_create(&path);
-        let mut file = opened.map_err(|error| Error::unwritable("open", &path, error))?;
+        let mut file = opened.map_err(|error| StoreError::unwritable("open", &path, error))?;
         self.await_lock(&path, &mut file)?;
         // Who has it is only told to others: failing to say so is no failure.
         let _ = file.set_len(0);
@@ -456,13 +460,13 @@ impl Journal {
         Ok(file)
     }
 
-    fn await_lock(&self, path: &Path, file: &mut File) -> Result<(), Error> {
+    fn await_lock(&self, path: &Path, file: &mut File) -> Result<(), StoreError> {
         let began = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(()),
                 Err(TryLockError::Error(error)) => {
-                    return Err(Error::unwritable("lock", path, error));
+                    return Err(StoreError::unwritable("lock", path, error));
                 }
                 Err(TryLockError::WouldBlock) if began.elapsed() >= self.wait => {
                     return Err(busy(path));
@@ -473,7 +477,7 @@ impl Journal {
     }
 
     /// Drops the copies of old works; what was done stays known.
-    fn prune(&self, now: i64) -> Result<(), Error> {
+    fn prune(&self, now: i64) -> Result<(), StoreError> {
         let numbers = self.numbers()?;
         let old = numbers.len().saturating_sub(KEPT_LAST);
         for &number in numbers[..old].iter().rev().take(PRUNED_AT_ONCE) {
@@ -488,7 +492,7 @@ impl Journal {
             }
             let is_old = entry.task.at < now.saturating_sub(KEPT_FOR);
             let has_copies = entry.steps.iter().any(|step| step.kept().is_some());
-            if entry.state != State::Done || !is_old || !has_copies {
+            if entry.state != JournalState::Done || !is_old || !has_copies {
                 continue;
             }
             entry.pruned = true;
@@ -499,14 +503,14 @@ impl Journal {
 
     /// Removes the copies of what was there before these works, which can then no longer be
     /// undone.
-    pub fn forget(&self, numbers: &[u64]) -> Result<(), Error> {
+    pub fn forget(&self, numbers: &[u64]) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.recover_locked()?;
         for &number in numbers {
             let Some(mut entry) = self.entry(number)? else {
                 continue;
             };
-            if entry.state == State::Done && !entry.pruned {
+            if entry.state == JournalState::Done && !entry.pruned {
                 (entry.pruned, entry.emptied) = (true, true);
                 self.drop_copies(&entry)?;
             }
@@ -515,7 +519,7 @@ impl Journal {
     }
 
     /// Notes that the copies of a work are gone, and removes them.
-    fn drop_copies(&self, entry: &Entry) -> Result<(), Error> {
+    fn drop_copies(&self, entry: &JournalEntry) -> Result<(), StoreError> {
         let folder = self.own(entry.number)?;
         save(&folder, entry)?;
         for step in &entry.steps {
@@ -527,42 +531,42 @@ impl Journal {
     }
 
     /// Opens the folder of a work.
-    fn own(&self, number: u64) -> Result<Folder, Error> {
+    fn own(&self, number: u64) -> Result<OpenFolder, StoreError> {
         let path = self.folder_of(number);
-        Folder::open(&path).map_err(|error| Error::unwritable("open", &path, error))
+        OpenFolder::open(&path).map_err(|error| StoreError::unwritable("open", &path, error))
     }
 }
 
-fn busy(path: &Path) -> Error {
+fn busy(path: &Path) -> StoreError {
     let holder = own_file::read_to_string(path).unwrap_or_default();
     let holder = match holder.trim() {
         "" => String::new(),
         pid => format!(" (process {pid})"),
     };
-    Error::refused(
+    StoreError::refused(
         format!("another unspool{holder} is editing"),
         "wait until it is done, then retry",
     )
 }
 
 /// Notes a work in its folder, whole or not at all.
-fn save(folder: &Folder, entry: &Entry) -> Result<(), Error> {
-    let place = Place {
+fn save(folder: &OpenFolder, entry: &JournalEntry) -> Result<(), StoreError> {
+    let place = FileInFolder {
         folder: folder
             .again()
-            .map_err(|error| Error::unwritable("open", folder.path(), error))?,
+            .map_err(|error| StoreError::unwritable("open", folder.path(), error))?,
         name: ENTRY.into(),
         path: folder.path().join(ENTRY),
     };
     let bytes = serde_json::to_vec(entry)
-        .map_err(|error| Error::unwritable("write", &place.path, error.into()))?;
+        .map_err(|error| StoreError::unwritable("write", &place.path, error.into()))?;
     let temp = OsString::from(format!("{ENTRY}.tmp"));
     // Left behind by a crash.
     let _ = folder.remove(&temp);
     place.stage(&temp, |out| out.write_all(&bytes), |_| Ok(()))?;
     folder
         .rename(&temp, &place.name)
-        .map_err(|error| Error::unwritable("write", &place.path, error))?;
+        .map_err(|error| StoreError::unwritable("write", &place.path, error))?;
     place.sync()
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::error::Error;
-use crate::write::Ground;
+use crate::atomic_write::WriteRoots;
+use crate::error::StoreError;
 
 /// A clone as that file tells it.
 #[derive(Clone, Debug)]
-pub struct Clone<'a> {
+pub struct LineageClone<'a> {
     /// When, as RFC 3339.
     pub at: &'a str,
     /// The new session and its file.
@@ -24,17 +24,17 @@ pub struct Clone<'a> {
 pub const NAME: &str = "clone-lineage.log";
 
 /// Adds a clone to the file if there is one; says whether there was.
-pub fn add(config: &Path, clone: &Clone<'_>) -> Result<bool, Error> {
+pub fn add(config: &Path, clone: &LineageClone<'_>) -> Result<bool, StoreError> {
     let path = config.join(NAME);
     if !path.is_file() {
         return Ok(false);
     }
-    let place = Ground::open([config])?.place(&path)?;
+    let place = WriteRoots::open([config])?.place(&path)?;
     place.append(block(clone).as_bytes())?;
     Ok(true)
 }
 
-fn block(clone: &Clone<'_>) -> String {
+fn block(clone: &LineageClone<'_>) -> String {
     let named = |what: &str, (id, path): (&str, &Path)| {
         format!("  {what}: {id}\n    path: {}\n", path.display())
     };
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn the_file_is_added_to_only_if_it_is_there() {
         let dir = tempfile::tempdir().unwrap();
-        let clone = Clone {
+        let clone = LineageClone {
             at: "2026-01-05T12:00:00.000Z",
             target: ("new", Path::new("/c/new.jsonl")),
             source: ("old", Path::new("/c/old.jsonl")),

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use memchr::{memrchr, memrchr2};
 use unspool_model::edit::redact::Redactor;
 
+use crate::line_buffers::{LineBuffer, LineBufferReader, NextLines, OversizedLine};
 use crate::open;
-use crate::pieces::{Next, PassedLine, Piece, Pieces};
 
 /// How much of a line is looked at at once.
 const WINDOW: usize = 4 << 20;
@@ -21,7 +21,7 @@ const CUT: usize = 64 << 10;
 /// Hands out the bytes of a line, one window behind the other, until `each` wants no more.
 pub(crate) fn windows(
     file: &File,
-    line: &PassedLine,
+    line: &OversizedLine,
     mut each: impl FnMut(&[u8]) -> io::Result<bool>,
 ) -> io::Result<()> {
     let end = line.offset + line.length;
@@ -62,7 +62,7 @@ fn cut(window: &[u8]) -> usize {
 
 /// What was replaced in a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplacedWindows {
     /// How many windows were changed.
     pub windows: u64,
     /// How many bytes were written.
@@ -73,11 +73,11 @@ pub struct Replaced {
 /// and gives what stands there instead.
 pub(crate) fn rewrite(
     file: &File,
-    line: &PassedLine,
+    line: &OversizedLine,
     mut replace: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     out: &mut dyn Write,
-) -> io::Result<Replaced> {
-    let mut replaced = Replaced::default();
+) -> io::Result<ReplacedWindows> {
+    let mut replaced = ReplacedWindows::default();
     windows(file, line, |window| {
         // Zeros hold nothing, and a file may have gigabytes of them.
         let new = is_anything(window).then(|| replace(window)).flatten();
@@ -99,7 +99,7 @@ fn is_anything(window: &[u8]) -> bool {
 /// Hands out the windows of a line that hold anything, each with its place in the line.
 pub(crate) fn filled_windows(
     file: &File,
-    line: &PassedLine,
+    line: &OversizedLine,
     mut each: impl FnMut(u64, &[u8]) -> io::Result<bool>,
 ) -> io::Result<()> {
     let end = line.offset + line.length;
@@ -107,7 +107,7 @@ pub(crate) fn filled_windows(
     let mut goes_on = true;
     while at < end && goes_on {
         at = open::behind_hole(file, at).min(end);
-        let rest = PassedLine {
+        let rest = OversizedLine {
             offset: at,
             length: (end - at).min(WINDOW as u64),
             ended: false,
@@ -129,10 +129,10 @@ pub(crate) fn filled_windows(
 /// too long to be held.
 pub fn each_line(file: &File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let size = file.metadata()?.len();
-    let mut pieces = Pieces::new(file, 0, size, 1 << 18);
-    let mut piece = Piece::default();
+    let mut pieces = LineBufferReader::new(file, 0, size, 1 << 18);
+    let mut piece = LineBuffer::default();
     while let Some(next) = pieces.next(&mut piece)? {
-        if let Next::Lines(_) = next {
+        if let NextLines::Lines(_) = next {
             let lines = piece.bytes().split_inclusive(|byte| *byte == b'\n');
             lines.for_each(&mut each);
         }
@@ -143,17 +143,17 @@ pub fn each_line(file: &File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
 /// Writes a file of lines without its secrets; all other bytes stay as they are.
 pub fn mask_lines(file: &File, redactor: &Redactor, out: &mut dyn Write) -> io::Result<()> {
     let size = file.metadata()?.len();
-    let mut pieces = Pieces::new(file, 0, size, 1 << 18);
-    let mut piece = Piece::default();
+    let mut pieces = LineBufferReader::new(file, 0, size, 1 << 18);
+    let mut piece = LineBuffer::default();
     while let Some(next) = pieces.next(&mut piece)? {
         match next {
-            Next::Lines(_) => {
+            NextLines::Lines(_) => {
                 for line in piece.bytes().split_inclusive(|byte| *byte == b'\n') {
                     let masked = redactor.line(line);
                     out.write_all(masked.as_ref().map_or(line, |masked| &masked.bytes))?;
                 }
             }
-            Next::Passed(line) => {
+            NextLines::Passed(line) => {
                 let mask = |window: &[u8]| redactor.file(window).map(|masked| masked.bytes);
                 rewrite(file, &line, mask, out)?;
                 if line.ended {
@@ -172,7 +172,7 @@ mod tests {
     fn all(text: &[u8]) -> (Vec<Vec<u8>>, Vec<u8>) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text).unwrap();
-        let line = PassedLine {
+        let line = OversizedLine {
             offset: 0,
             length: text.len() as u64,
             ended: false,
@@ -194,7 +194,7 @@ mod tests {
         text.extend_from_slice(b"and there");
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
-        let line = PassedLine {
+        let line = OversizedLine {
             offset: 0,
             length: text.len() as u64,
             ended: false,

@@ -12,35 +12,37 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use unspool_model::edit::redact::Redactor;
-use unspool_model::entry::Decoded;
+use unspool_model::entry::DecodedLine;
 use unspool_model::json::Span;
-use unspool_model::log::Source;
+use unspool_model::log::TranscriptSource;
 
-use crate::error::Error;
+use crate::error::StoreError;
 
 /// Opens a regular file that was found in a walk; never blocks.
-pub fn open(path: &Path) -> Result<(File, Metadata), Error> {
-    let file = options().open(path).map_err(|why| Error::io(path, why))?;
+pub fn open(path: &Path) -> Result<(File, Metadata), StoreError> {
+    let file = options()
+        .open(path)
+        .map_err(|why| StoreError::io(path, why))?;
     // It may have been exchanged since it was found.
-    let metadata = file.metadata().map_err(|why| Error::io(path, why))?;
+    let metadata = file.metadata().map_err(|why| StoreError::io(path, why))?;
     let metadata = regular(path, metadata)?;
     Ok((file, metadata))
 }
 
 /// Looks whether a path that somebody named is a regular file, without opening it: opening
 /// some devices already does something.
-pub fn look(path: &Path) -> Result<Metadata, Error> {
+pub fn stat_regular_file(path: &Path) -> Result<Metadata, StoreError> {
     regular(
         path,
-        fs::metadata(path).map_err(|why| Error::io(path, why))?,
+        fs::metadata(path).map_err(|why| StoreError::io(path, why))?,
     )
 }
 
-fn regular(path: &Path, metadata: Metadata) -> Result<Metadata, Error> {
+fn regular(path: &Path, metadata: Metadata) -> Result<Metadata, StoreError> {
     if metadata.is_file() {
         return Ok(metadata);
     }
-    Err(Error::NotAFile {
+    Err(StoreError::NotAFile {
         path: path.into(),
         what: kind_of(metadata.file_type()),
     })
@@ -162,7 +164,7 @@ pub fn is_hole(file: &File, start: u64, end: u64) -> bool {
 /// What the system says about a file without opening it. When it says the same again, the
 /// file is as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     /// The file on its disk; zero where the system does not say.
     pub identity: u64,
     /// Its size in bytes.
@@ -171,10 +173,10 @@ pub struct Stamp {
     pub modified: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// The stamp in what the system said.
-    pub fn of(metadata: &Metadata) -> Stamp {
-        Stamp {
+    pub fn of(metadata: &Metadata) -> FileStamp {
+        FileStamp {
             identity: identity(metadata),
             size: metadata.len(),
             modified: nanoseconds(metadata),
@@ -227,12 +229,12 @@ pub struct FileSource {
     path: PathBuf,
     file: Option<File>,
     identity: u64,
-    masked: Masked,
+    masked: MaskedObjects,
 }
 
 /// Lines that are not shown as they stand in the file.
 #[derive(Debug, Default)]
-pub(crate) struct Masked {
+pub(crate) struct MaskedObjects {
     /// By where the object begins and how long it is.
     objects: HashMap<(u64, usize), MaskedObject>,
 }
@@ -265,9 +267,9 @@ pub(crate) struct MaskedLine {
 /// The longest object that is held without its secrets.
 const HELD: usize = 256 << 10;
 
-impl Masked {
+impl MaskedObjects {
     /// Keeps the objects of a line that begins at `offset`.
-    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &Decoded) {
+    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &DecodedLine) {
         for span in decoded.entries.iter().map(|entry| entry.span) {
             let place = (offset + span.start as u64, span.len);
             let object = match span.len > HELD {
@@ -290,17 +292,17 @@ impl FileSource {
             path: path.into(),
             file: Some(file),
             identity: identity(metadata),
-            masked: Masked::default(),
+            masked: MaskedObjects::default(),
         }
     }
 
     /// The same file, in which some lines are not shown as they stand there.
-    pub(crate) fn masked(self, masked: Masked) -> FileSource {
+    pub(crate) fn masked(self, masked: MaskedObjects) -> FileSource {
         FileSource { masked, ..self }
     }
 
     /// Keeps a further line that is not shown as it stands in the file.
-    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &Decoded) {
+    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &DecodedLine) {
         self.masked.keep(offset, masked, decoded);
     }
 
@@ -322,10 +324,10 @@ impl FileSource {
 
     /// How many lines end before `offset`: what to add to the line numbers of a session
     /// that was read from there.
-    pub fn lines_before(&self, offset: u64) -> Result<u32, Error> {
+    pub fn lines_before(&self, offset: u64) -> Result<u32, StoreError> {
         self.with_file(|file| count_lines(file, 0, offset))
             .map(|lines| u32::try_from(lines).unwrap_or(u32::MAX))
-            .map_err(|why| Error::io(&self.path, why))
+            .map_err(|why| StoreError::io(&self.path, why))
     }
 
     pub(crate) fn with_file<T>(&self, job: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
@@ -343,7 +345,7 @@ impl FileSource {
 /// More bytes than nearly all lines have.
 const MUCH: usize = 1 << 20;
 
-impl Source for FileSource {
+impl TranscriptSource for FileSource {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
         match self.masked.objects.get(&(offset, len)) {
             Some(MaskedObject::Held(bytes)) => return Some(Cow::Borrowed(bytes)),
@@ -469,6 +471,6 @@ mod tests {
         let error = open(dir.path()).unwrap_err();
         assert!(error.to_string().ends_with("is a folder, not a file"));
         let error = open(&dir.path().join("none.jsonl")).unwrap_err();
-        assert!(matches!(error, Error::MissingFile { .. }));
+        assert!(matches!(error, StoreError::MissingFile { .. }));
     }
 }

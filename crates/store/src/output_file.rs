@@ -11,14 +11,14 @@ use std::fs::{self, File, FileType};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Folder};
-use crate::error::Error;
+use crate::atomic_write::{self, FileInFolder};
+use crate::disk::{self, OpenFolder};
+use crate::error::StoreError;
 use crate::open::kind_of;
-use crate::write::{self, Place};
 
 /// What happens to a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFilePolicy {
     /// It is replaced.
     Replace,
     /// It is an error.
@@ -27,7 +27,7 @@ pub enum Existing {
 
 /// What an output goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
+enum OutputKind {
     /// A file, new or in the place of another one.
     File,
     /// A character device or a pipe.
@@ -40,15 +40,15 @@ enum Target {
 /// nothing behind.
 pub struct OutputFile {
     path: PathBuf,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     written: u64,
     out: BufWriter<File>,
     /// The new file until it has its name; nothing for a device or a pipe.
-    staged: Option<Staged>,
+    staged: Option<StagedOutput>,
 }
 
-struct Staged {
-    place: Place,
+struct StagedOutput {
+    place: FileInFolder,
     temp: OsString,
 }
 
@@ -56,28 +56,28 @@ struct Staged {
 const BUFFER: usize = 256 << 10;
 
 /// Refuses an output that [`OutputFile::create`] would refuse, before anything is prepared.
-pub fn check(path: &Path, existing: Existing) -> Result<(), Error> {
+pub fn check(path: &Path, existing: ExistingFilePolicy) -> Result<(), StoreError> {
     target(path, existing).map(drop)
 }
 
 /// Whether an output replaces nothing: a device, a pipe or an open descriptor.
 pub fn is_stream(path: &Path) -> bool {
     matches!(
-        target(path, Existing::Refuse),
-        Ok(Target::Stream | Target::Descriptor(_))
+        target(path, ExistingFilePolicy::Refuse),
+        Ok(OutputKind::Stream | OutputKind::Descriptor(_))
     )
 }
 
 impl OutputFile {
     /// Opens an output.
-    pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
+    pub fn create(path: &Path, existing: ExistingFilePolicy) -> Result<OutputFile, StoreError> {
         let (file, staged) = match target(path, existing)? {
-            Target::File => {
+            OutputKind::File => {
                 let (file, staged) = stage(path)?;
                 (file, Some(staged))
             }
-            Target::Stream => (open_stream(path)?, None),
-            Target::Descriptor(descriptor) => (open_descriptor(path, &descriptor)?, None),
+            OutputKind::Stream => (open_stream(path)?, None),
+            OutputKind::Descriptor(descriptor) => (open_descriptor(path, &descriptor)?, None),
         };
         Ok(OutputFile {
             path: path.into(),
@@ -89,16 +89,16 @@ impl OutputFile {
     }
 
     /// Brings everything to its place; says how many bytes that were.
-    pub fn finish(mut self) -> Result<u64, Error> {
-        let failed = |error| Error::unwritable("write", &self.path, error);
+    pub fn finish(mut self) -> Result<u64, StoreError> {
+        let failed = |error| StoreError::unwritable("write", &self.path, error);
         self.out.flush().map_err(failed)?;
         let Some(staged) = &self.staged else {
             return Ok(self.written);
         };
         disk::sync(self.out.get_ref()).map_err(failed)?;
         match self.existing {
-            Existing::Refuse => staged.place.publish(&staged.temp)?,
-            Existing::Replace => {
+            ExistingFilePolicy::Refuse => staged.place.publish(&staged.temp)?,
+            ExistingFilePolicy::Replace => {
                 // It may have become something else while we wrote.
                 target(&self.path, self.existing)?;
                 let renamed = staged.place.folder.rename(&staged.temp, &staged.place.name);
@@ -132,14 +132,14 @@ impl Drop for OutputFile {
 }
 
 /// Writes a whole file at once; see [`OutputFile`].
-pub fn write(path: &Path, existing: Existing, bytes: &[u8]) -> Result<u64, Error> {
+pub fn write(path: &Path, existing: ExistingFilePolicy, bytes: &[u8]) -> Result<u64, StoreError> {
     let mut out = OutputFile::create(path, existing)?;
     let written = out.write_all(bytes);
-    written.map_err(|error| Error::unwritable("write", path, error))?;
+    written.map_err(|error| StoreError::unwritable("write", path, error))?;
     out.finish()
 }
 
-fn target(path: &Path, existing: Existing) -> Result<Target, Error> {
+fn target(path: &Path, existing: ExistingFilePolicy) -> Result<OutputKind, StoreError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -147,20 +147,20 @@ fn target(path: &Path, existing: Existing) -> Result<Target, Error> {
             let folder = path.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
             return match folder {
                 true => Err(is_no_file(path, "a folder")),
-                false => Ok(Target::File),
+                false => Ok(OutputKind::File),
             };
         }
-        Err(error) => return Err(Error::unwritable("write", path, error)),
+        Err(error) => return Err(StoreError::unwritable("write", path, error)),
     };
     if !metadata.is_symlink() {
         return match metadata.is_file() {
-            true if existing == Existing::Refuse => Err(exists(path)),
-            true => Ok(Target::File),
+            true if existing == ExistingFilePolicy::Refuse => Err(exists(path)),
+            true => Ok(OutputKind::File),
             false => stream(path, metadata.file_type()),
         };
     }
     if let Some(descriptor) = descriptor(path) {
-        return Ok(Target::Descriptor(descriptor));
+        return Ok(OutputKind::Descriptor(descriptor));
     }
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Err(linked(path, "a symlink to another file")),
@@ -172,12 +172,12 @@ fn target(path: &Path, existing: Existing) -> Result<Target, Error> {
     }
 }
 
-fn stream(path: &Path, kind: FileType) -> Result<Target, Error> {
+fn stream(path: &Path, kind: FileType) -> Result<OutputKind, StoreError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
         if kind.is_char_device() || kind.is_fifo() {
-            return Ok(Target::Stream);
+            return Ok(OutputKind::Stream);
         }
         if kind.is_block_device() {
             return Err(is_no_file(path, "a disk"));
@@ -186,23 +186,23 @@ fn stream(path: &Path, kind: FileType) -> Result<Target, Error> {
     Err(is_no_file(path, kind_of(kind)))
 }
 
-fn exists(path: &Path) -> Error {
-    Error::refused(
+fn exists(path: &Path) -> StoreError {
+    StoreError::refused(
         format!("`{}` already exists", path.display()),
         "overwrite it with `--force`, or use another file",
     )
 }
 
-fn is_no_file(path: &Path, what: &str) -> Error {
-    Error::refused(
+fn is_no_file(path: &Path, what: &str) -> StoreError {
+    StoreError::refused(
         format!("`{}` is {what}: refusing to write to it", path.display()),
         "use a regular file or an unused name",
     )
 }
 
-fn linked(path: &Path, what: &str) -> Error {
+fn linked(path: &Path, what: &str) -> StoreError {
     let to = fs::read_link(path).unwrap_or_default();
-    Error::refused(
+    StoreError::refused(
         format!(
             "`{}` is {what} (`{}`): refusing to write through it",
             path.display(),
@@ -236,20 +236,20 @@ fn descriptor(path: &Path) -> Option<PathBuf> {
     None
 }
 
-fn stage(path: &Path) -> Result<(File, Staged), Error> {
-    let failed = |error| Error::unwritable("write", path, error);
+fn stage(path: &Path) -> Result<(File, StagedOutput), StoreError> {
+    let failed = |error| StoreError::unwritable("write", path, error);
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-    let folder = Folder::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
+    let folder = OpenFolder::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
     let name = path.file_name();
     let name = name.ok_or_else(|| is_no_file(path, "not a file name"))?;
-    let temp = OsString::from(format!(".unspool-{}.tmp", write::token()));
+    let temp = OsString::from(format!(".unspool-{}.tmp", atomic_write::token()));
     let file = folder.create(&temp).map_err(failed)?;
-    let place = Place {
+    let place = FileInFolder {
         folder,
         name: name.to_owned(),
         path: path.into(),
     };
-    Ok((file, Staged { place, temp }))
+    Ok((file, StagedOutput { place, temp }))
 }
 
 #[cfg(unix)]
@@ -268,7 +268,7 @@ mod unix {
     use rustix::fs::OFlags;
     use rustix::io::Errno;
 
-    use crate::error::Error;
+    use crate::error::StoreError;
 
     /// So long a pipe may take to be read: whoever reads it may be started a moment after us.
     const READER_STARTS: Duration = Duration::from_secs(2);
@@ -278,8 +278,8 @@ mod unix {
     }
 
     /// Opens a device or a pipe, and never makes a file.
-    pub(super) fn open_stream(path: &Path) -> Result<File, Error> {
-        let failed = |error| Error::unwritable("write to", path, error);
+    pub(super) fn open_stream(path: &Path) -> Result<File, StoreError> {
+        let failed = |error| StoreError::unwritable("write to", path, error);
         let mut options = OpenOptions::new();
         options
             .write(true)
@@ -291,7 +291,7 @@ mod unix {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 Err(error) if is(&error, Errno::NXIO) => {
-                    return Err(Error::refused(
+                    return Err(StoreError::refused(
                         format!("no process reads the pipe `{}`", path.display()),
                         "start the reader first",
                     ));
@@ -312,9 +312,9 @@ mod unix {
 
     /// Opens a descriptor of ours once more. A file behind it is added to: the shell that opened
     /// it has decided about what was in it.
-    pub(super) fn open_descriptor(path: &Path, descriptor: &Path) -> Result<File, Error> {
+    pub(super) fn open_descriptor(path: &Path, descriptor: &Path) -> Result<File, StoreError> {
         use std::os::fd::AsFd;
-        let failed = |error| Error::unwritable("write to", path, error);
+        let failed = |error| StoreError::unwritable("write to", path, error);
         let number = descriptor.file_name().and_then(|name| name.to_str());
         // These need not be opened again, which not everything that they may be allows.
         let again = match number {
@@ -336,13 +336,13 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-fn open_stream(path: &Path) -> Result<File, Error> {
+fn open_stream(path: &Path) -> Result<File, StoreError> {
     let opened = File::options().write(true).open(path);
-    opened.map_err(|error| Error::unwritable("write to", path, error))
+    opened.map_err(|error| StoreError::unwritable("write to", path, error))
 }
 
 #[cfg(not(unix))]
-fn open_descriptor(path: &Path, _: &Path) -> Result<File, Error> {
+fn open_descriptor(path: &Path, _: &Path) -> Result<File, StoreError> {
     open_stream(path)
 }
 
@@ -364,12 +364,12 @@ mod tests {
     fn a_file_is_new_for_its_owner_alone_or_replaced_only_when_asked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        assert_eq!(write(&path, Existing::Refuse, b"one").unwrap(), 3);
+        assert_eq!(write(&path, ExistingFilePolicy::Refuse, b"one").unwrap(), 3);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let error = write(&path, Existing::Refuse, b"two").unwrap_err();
+        let error = write(&path, ExistingFilePolicy::Refuse, b"two").unwrap_err();
         assert!(error.hint().unwrap().contains("--force"), "{error}");
-        write(&path, Existing::Replace, b"two").unwrap();
+        write(&path, ExistingFilePolicy::Replace, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
@@ -377,7 +377,8 @@ mod tests {
     #[test]
     fn an_output_that_is_given_up_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let mut out = OutputFile::create(&dir.path().join("out"), Existing::Refuse).unwrap();
+        let mut out =
+            OutputFile::create(&dir.path().join("out"), ExistingFilePolicy::Refuse).unwrap();
         out.write_all(b"half").unwrap();
         drop(out);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -388,7 +389,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         pipe(&path);
-        for existing in [Existing::Refuse, Existing::Replace] {
+        for existing in [ExistingFilePolicy::Refuse, ExistingFilePolicy::Replace] {
             let reader = {
                 let path = path.clone();
                 std::thread::spawn(move || {
@@ -414,7 +415,7 @@ mod tests {
             .unwrap();
         let path = PathBuf::from(format!("/proc/{}/fd/1", other.id()));
         assert!(is_stream(&path));
-        write(&path, Existing::Refuse, b"for them").unwrap();
+        write(&path, ExistingFilePolicy::Refuse, b"for them").unwrap();
         other.kill().unwrap();
         other.wait().unwrap();
         let mut text = String::new();
@@ -427,7 +428,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         pipe(&path);
-        let error = write(&path, Existing::Replace, b"x").unwrap_err();
+        let error = write(&path, ExistingFilePolicy::Replace, b"x").unwrap_err();
         assert!(error.to_string().starts_with("no process reads"), "{error}");
         assert!(!error.hint().unwrap().contains("--force"));
     }
@@ -452,7 +453,7 @@ mod tests {
         symlink(&device, &one).unwrap();
         symlink("one", &two).unwrap();
         for path in [&device, &one, &two] {
-            for existing in [Existing::Refuse, Existing::Replace] {
+            for existing in [ExistingFilePolicy::Refuse, ExistingFilePolicy::Replace] {
                 assert_eq!(write(path, existing, b"gone").unwrap(), 4);
             }
         }
@@ -475,7 +476,7 @@ mod tests {
             ("to-folder", "folder"),
         ] {
             symlink(to, at(link)).unwrap();
-            for existing in [Existing::Refuse, Existing::Replace] {
+            for existing in [ExistingFilePolicy::Refuse, ExistingFilePolicy::Replace] {
                 let error = write(&at(link), existing, b"x").unwrap_err();
                 assert!(
                     error.to_string().contains("refusing to write"),
@@ -495,7 +496,7 @@ mod tests {
         let socket = dir.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
         for path in [dir.path(), &socket, &dir.path().join("new/")] {
-            let error = write(path, Existing::Replace, b"x").unwrap_err();
+            let error = write(path, ExistingFilePolicy::Replace, b"x").unwrap_err();
             assert!(!error.hint().unwrap().contains("--force"), "{error}");
         }
         assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
@@ -512,8 +513,8 @@ mod tests {
         let named = PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()));
         let linked = dir.path().join("link");
         symlink(&named, &linked).unwrap();
-        write(&named, Existing::Refuse, b"one\n").unwrap();
-        write(&linked, Existing::Replace, b"two\n").unwrap();
+        write(&named, ExistingFilePolicy::Refuse, b"one\n").unwrap();
+        write(&linked, ExistingFilePolicy::Replace, b"two\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"before\none\ntwo\n");
     }
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::open::kind_of;
 
 /// A file of ours that is there, to read.
@@ -76,9 +76,9 @@ fn replace_as(
     sync: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     make_folder(path.parent().unwrap_or(Path::new(".")))?;
-    look(path)?;
+    check_regular_file(path)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", crate::write::token()));
+    name.push(format!(".{}.tmp", crate::atomic_write::token()));
     let temp = path.with_file_name(name);
     let mut file = create_new(&temp)?;
     let done = file
@@ -101,7 +101,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Refuses what is no regular file; nothing there is fine. For files that others open for us.
-pub fn look(path: &Path) -> io::Result<()> {
+pub fn check_regular_file(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(()),
         Ok(metadata) if metadata.is_symlink() => Err(is_link()),
@@ -113,7 +113,7 @@ pub fn look(path: &Path) -> io::Result<()> {
 
 fn open_as(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Opening a pipe or a device can already do something, and so can a link to one.
-    look(path)?;
+    check_regular_file(path)?;
     let file = nofollow(options).open(path)?;
     regular(file)
 }
@@ -162,8 +162,8 @@ fn nonblocking(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Refuses a folder of ours that others may write, and those directly in it. A folder that is
 /// not there is fine.
 #[cfg(unix)]
-pub fn check_folder(folder: &Path) -> Result<(), Error> {
-    use crate::read_folder::EntryKind;
+pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
+    use crate::read_folder::FolderEntryKind;
     // Folders may be links to where a person keeps them; what counts is where they lead.
     let metadata = match fs::metadata(folder) {
         Ok(metadata) => metadata,
@@ -182,7 +182,7 @@ pub fn check_folder(folder: &Path) -> Result<(), Error> {
     ours_alone(folder, &metadata)?;
     for entry in crate::read_folder::entries(folder).into_iter().flatten() {
         let Ok(entry) = entry else { continue };
-        let folder = |kind: EntryKind| kind.is_dir() || kind.is_symlink();
+        let folder = |kind: FolderEntryKind| kind.is_dir() || kind.is_symlink();
         if entry.file_type().is_ok_and(folder)
             && let Ok(metadata) = fs::metadata(entry.path())
             && metadata.is_dir()
@@ -195,17 +195,17 @@ pub fn check_folder(folder: &Path) -> Result<(), Error> {
 
 /// Folders are guarded by the system there.
 #[cfg(not(unix))]
-pub fn check_folder(_: &Path) -> Result<(), Error> {
+pub fn check_folder(_: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn owned(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
+fn owned(folder: &Path, metadata: &fs::Metadata) -> Result<(), StoreError> {
     let me = rustix::process::geteuid().as_raw();
     if std::os::unix::fs::MetadataExt::uid(metadata) == me {
         return Ok(());
     }
-    Err(Error::refused(
+    Err(StoreError::refused(
         format!(
             "refusing to use `{}`: it belongs to another user",
             folder.display()
@@ -215,7 +215,7 @@ fn owned(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
-fn ours_alone(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
+fn ours_alone(folder: &Path, metadata: &fs::Metadata) -> Result<(), StoreError> {
     use std::os::unix::fs::MetadataExt;
     owned(folder, metadata)?;
     let me = rustix::process::geteuid().as_raw();
@@ -225,7 +225,7 @@ fn ours_alone(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
     if metadata.mode() & others == 0 {
         return Ok(());
     }
-    Err(Error::refused(
+    Err(StoreError::refused(
         format!(
             "refusing to use `{}`: other users can write to it",
             folder.display()

@@ -67,7 +67,7 @@ pub fn project<'a>(session: &'a Session, folder: &'a str) -> &'a str {
 
 /// A form in which equal places are equal: without separators at the end, and for Windows
 /// with a large drive letter and one kind of separator.
-pub fn key(path: &str) -> String {
+pub fn path_comparison_key(path: &str) -> String {
     let trimmed = path.trim_end_matches(['/', '\\']);
     let kept = if trimmed.is_empty() { path } else { trimmed };
     match kept.as_bytes() {
@@ -80,12 +80,12 @@ pub fn key(path: &str) -> String {
 
 /// Whether two paths name the same place, as far as their text tells.
 pub fn same_path(a: &str, b: &str) -> bool {
-    key(a) == key(b)
+    path_comparison_key(a) == path_comparison_key(b)
 }
 
 /// Whether a person who writes `wanted` means this project: its name, its directory, or a
 /// part of it.
-pub fn is_meant(project: &str, wanted: &str) -> bool {
+pub fn project_matches(project: &str, wanted: &str) -> bool {
     project_name(project).eq_ignore_ascii_case(wanted)
         || same_path(project, wanted)
         || project.to_lowercase().contains(&wanted.to_lowercase())

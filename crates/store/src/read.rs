@@ -19,18 +19,18 @@ use std::sync::{Mutex, PoisonError};
 
 use memchr::{memchr_iter, memrchr};
 use unspool_model::edit::redact::Redactor;
-use unspool_model::entry::{self, Decoded};
-use unspool_model::log::{LONGEST_LINE, Line, Splitter};
-use unspool_model::session::{Keeps, Role, Session};
+use unspool_model::entry::{self, DecodedLine};
+use unspool_model::log::{LONGEST_LINE, Line, LineSplitter};
+use unspool_model::session::{LineRetention, Session, TranscriptRole};
 
-use crate::each;
-use crate::error::Error;
-use crate::open::{self, FileSource, Masked, MaskedLine};
-use crate::pieces::{Next, PassedLine, Piece, Pieces, line_start};
+use crate::error::StoreError;
+use crate::line_buffers::{LineBuffer, LineBufferReader, NextLines, OversizedLine, line_start};
+use crate::open::{self, FileSource, MaskedLine, MaskedObjects};
+use crate::parallel;
 
 /// A session and where its bytes are.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedSession {
     /// What the lines mean.
     pub session: Session,
     /// Where texts and payloads are read from.
@@ -44,9 +44,9 @@ pub struct Loaded {
     pub start: u64,
 }
 
-impl Loaded {
-    fn new(folded: Folded, start: u64, source: FileSource) -> Loaded {
-        Loaded {
+impl LoadedSession {
+    fn new(folded: FoldedRange, start: u64, source: FileSource) -> LoadedSession {
+        LoadedSession {
             session: folded.session,
             source: source.masked(folded.masked),
             bytes: folded.end.max(start),
@@ -61,7 +61,7 @@ impl Loaded {
     }
 
     /// Takes in a line that was added since, as `reader` would have read it.
-    pub fn push(&mut self, line: &Line<'_>, reader: &Reader) {
+    pub fn push(&mut self, line: &Line<'_>, reader: &SessionReader) {
         self.lines = line.number;
         self.bytes = line.end();
         if line.is_omitted() {
@@ -80,24 +80,33 @@ impl Loaded {
 }
 
 /// Reads a whole file.
-pub fn read(path: &Path, role: Role) -> Result<Loaded, Error> {
-    Reader::default().read(path, role)
+pub fn read(path: &Path, role: TranscriptRole) -> Result<LoadedSession, StoreError> {
+    SessionReader::default().read(path, role)
 }
 
 /// Reads only the start of a file: the lines that begin in its first `bytes` bytes.
-pub fn read_start(path: &Path, role: Role, bytes: u64) -> Result<Loaded, Error> {
-    Reader::default().read_start(path, role, bytes)
+pub fn read_start(
+    path: &Path,
+    role: TranscriptRole,
+    bytes: u64,
+) -> Result<LoadedSession, StoreError> {
+    SessionReader::default().read_start(path, role, bytes)
 }
 
 /// Reads only the end of a file: its last `turns` turns, which begin within its last
 /// `at_most` bytes, else as much as that.
-pub fn read_end(path: &Path, role: Role, turns: usize, at_most: u64) -> Result<Loaded, Error> {
-    Reader::default().read_end(path, role, turns, at_most)
+pub fn read_end(
+    path: &Path,
+    role: TranscriptRole,
+    turns: usize,
+    at_most: u64,
+) -> Result<LoadedSession, StoreError> {
+    SessionReader::default().read_end(path, role, turns, at_most)
 }
 
 /// How to read. The result is the same for all settings but the last three.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
+pub struct SessionReader {
     /// About how many bytes to read at once.
     pub piece: usize,
     /// Files up to this size are read by one thread.
@@ -107,12 +116,12 @@ pub struct Reader {
     /// How many bytes of the end to look at first.
     pub window: u64,
     /// What to do with bytes behind the last newline.
-    pub ending: Ending,
+    pub ending: TrailingBytes,
     /// What takes the secrets out of each line before anybody sees it. Records keep the
     /// places of the file, and their bytes are those without secrets: for screens only.
     pub mask: Option<&'static Redactor>,
     /// What is kept of the lines.
-    pub keeps: Keeps,
+    pub keeps: LineRetention,
     /// Lines of more than so many bytes are passed over. Everything but a test leaves it at
     /// [`LONGEST_LINE`].
     pub longest: usize,
@@ -120,7 +129,7 @@ pub struct Reader {
 
 /// What bytes behind the last newline are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
+pub enum TrailingBytes {
     /// All there is: a line that was not ended, or a torn one.
     #[default]
     Final,
@@ -128,76 +137,86 @@ pub enum Ending {
     Growing,
 }
 
-impl Default for Reader {
-    fn default() -> Reader {
-        Reader {
+impl Default for SessionReader {
+    fn default() -> SessionReader {
+        SessionReader {
             piece: 1 << 18,
             alone: 8 << 20,
-            threads: each::threads(),
+            threads: parallel::threads(),
             window: 1 << 20,
-            ending: Ending::Final,
+            ending: TrailingBytes::Final,
             mask: None,
-            keeps: Keeps::All,
+            keeps: LineRetention::All,
             longest: LONGEST_LINE,
         }
     }
 }
 
-impl Reader {
+impl SessionReader {
     /// Reads what is to be edited.
-    pub fn to_edit() -> Reader {
-        Reader {
-            keeps: Keeps::Structure,
-            ..Reader::default()
+    pub fn to_edit() -> SessionReader {
+        SessionReader {
+            keeps: LineRetention::Structure,
+            ..SessionReader::default()
         }
     }
 
     /// Reads a whole file.
-    pub fn read(&self, path: &Path, role: Role) -> Result<Loaded, Error> {
+    pub fn read(&self, path: &Path, role: TranscriptRole) -> Result<LoadedSession, StoreError> {
         self.read_start(path, role, u64::MAX)
     }
 
     /// Reads the start of a file, see [`read_start`].
-    pub fn read_start(&self, path: &Path, role: Role, bytes: u64) -> Result<Loaded, Error> {
+    pub fn read_start(
+        &self,
+        path: &Path,
+        role: TranscriptRole,
+        bytes: u64,
+    ) -> Result<LoadedSession, StoreError> {
         let (file, metadata) = open::open(path)?;
         let folded = self.fold(&file, 0, metadata.len().min(bytes), role);
-        let folded = folded.map_err(|why| Error::io(path, why))?;
+        let folded = folded.map_err(|why| StoreError::io(path, why))?;
         let source = FileSource::new(path, file, &metadata);
-        Ok(Loaded::new(folded, 0, source))
+        Ok(LoadedSession::new(folded, 0, source))
     }
 
     /// Reads a file from the line on that begins at `start`.
-    pub fn read_from(&self, path: &Path, role: Role, start: u64) -> Result<Loaded, Error> {
+    pub fn read_from(
+        &self,
+        path: &Path,
+        role: TranscriptRole,
+        start: u64,
+    ) -> Result<LoadedSession, StoreError> {
         let (file, metadata) = open::open(path)?;
         let folded = self.fold(&file, start, metadata.len(), role);
-        let folded = folded.map_err(|why| Error::io(path, why))?;
+        let folded = folded.map_err(|why| StoreError::io(path, why))?;
         let source = FileSource::new(path, file, &metadata);
-        Ok(Loaded::new(folded, start, source))
+        Ok(LoadedSession::new(folded, start, source))
     }
 
     /// Reads the end of a file, see [`read_end`].
     pub fn read_end(
         &self,
         path: &Path,
-        role: Role,
+        role: TranscriptRole,
         turns: usize,
         at_most: u64,
-    ) -> Result<Loaded, Error> {
+    ) -> Result<LoadedSession, StoreError> {
         let (file, metadata) = open::open(path)?;
         let folded = self.fold_end(&file, metadata.len(), role, turns, at_most);
-        let (folded, start) = folded.map_err(|why| Error::io(path, why))?;
+        let (folded, start) = folded.map_err(|why| StoreError::io(path, why))?;
         let source = FileSource::new(path, file, &metadata);
-        Ok(Loaded::new(folded, start, source))
+        Ok(LoadedSession::new(folded, start, source))
     }
 
     fn fold_end(
         &self,
         file: &File,
         size: u64,
-        role: Role,
+        role: TranscriptRole,
         turns: usize,
         at_most: u64,
-    ) -> io::Result<(Folded, u64)> {
+    ) -> io::Result<(FoldedRange, u64)> {
         let mut window = self.window.max(1);
         loop {
             window = window.min(at_most.max(1));
@@ -224,8 +243,14 @@ impl Reader {
     }
 
     /// Folds the lines that begin in `start..size`.
-    fn fold(&self, file: &File, start: u64, size: u64, role: Role) -> io::Result<Folded> {
-        let pieces = Pieces::new(file, start, size, self.piece).holding(self.longest);
+    fn fold(
+        &self,
+        file: &File,
+        start: u64,
+        size: u64,
+        role: TranscriptRole,
+    ) -> io::Result<FoldedRange> {
+        let pieces = LineBufferReader::new(file, start, size, self.piece).holding(self.longest);
         if size.saturating_sub(start) <= self.alone || self.threads < 2 {
             return fold_alone(pieces, role, self);
         }
@@ -244,28 +269,28 @@ fn first_of_last(session: &Session, turns: usize) -> Option<u64> {
 }
 
 /// What a fold of a range of the file gives.
-struct Folded {
+struct FoldedRange {
     session: Session,
     /// Behind the last byte that was taken in.
     end: u64,
     /// How many lines ended.
     lines: u32,
     /// Lines that lost a secret.
-    masked: Masked,
+    masked: MaskedObjects,
 }
 
-impl Folded {
-    fn new(role: Role, reader: &Reader) -> Folded {
-        Folded {
+impl FoldedRange {
+    fn new(role: TranscriptRole, reader: &SessionReader) -> FoldedRange {
+        FoldedRange {
             session: Session::keeping(role, reader.keeps),
             end: 0,
             lines: 0,
-            masked: Masked::default(),
+            masked: MaskedObjects::default(),
         }
     }
 
     /// Takes in a line that somebody decoded; what it was without its secrets, if it had any.
-    fn take(&mut self, offset: u64, len: usize, decoded: Decoded, masked: Option<MaskedLine>) {
+    fn take(&mut self, offset: u64, len: usize, decoded: DecodedLine, masked: Option<MaskedLine>) {
         if let Some(masked) = masked {
             self.masked.keep(offset, &masked, &decoded);
         }
@@ -274,7 +299,7 @@ impl Folded {
     }
 
     /// Takes in a line that was passed over.
-    fn pass(&mut self, passed: PassedLine, reader: &Reader) {
+    fn pass(&mut self, passed: OversizedLine, reader: &SessionReader) {
         self.end = passed.end();
         let line = passed.line(self.lines + 1);
         match passed.ended {
@@ -287,12 +312,12 @@ impl Folded {
     }
 
     /// Takes in what stands behind the last newline, or leaves it to a later read.
-    fn finish(&mut self, tail: Option<&Line<'_>>, reader: &Reader) {
+    fn finish(&mut self, tail: Option<&Line<'_>>, reader: &SessionReader) {
         match (tail, reader.ending) {
-            (Some(tail), Ending::Final) if tail.is_omitted() => {
+            (Some(tail), TrailingBytes::Final) if tail.is_omitted() => {
                 self.session.push_tail(tail);
             }
-            (Some(tail), Ending::Final) => match reader.masked(tail.bytes) {
+            (Some(tail), TrailingBytes::Final) => match reader.masked(tail.bytes) {
                 Some(masked) => {
                     let decoded = entry::decode(&masked.bytes);
                     self.masked.keep(tail.offset, &masked, &decoded);
@@ -303,14 +328,14 @@ impl Folded {
                     self.session.push_tail(tail);
                 }
             },
-            (Some(tail), Ending::Growing) => self.end = tail.offset,
+            (Some(tail), TrailingBytes::Growing) => self.end = tail.offset,
             (None, _) => {}
         }
     }
 }
 
 thread_local! {
-    static PIECE: RefCell<Piece> = RefCell::default();
+    static PIECE: RefCell<LineBuffer> = RefCell::default();
 }
 
 /// A buffer that one very long line has made larger than this is not kept.
@@ -319,19 +344,23 @@ const KEPT: usize = 8 << 20;
 /// A piece of more bytes than this goes alone through the threads.
 const LARGE: usize = 4 << 20;
 
-fn fold_alone(mut pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
+fn fold_alone(
+    mut pieces: LineBufferReader<'_>,
+    role: TranscriptRole,
+    reader: &SessionReader,
+) -> io::Result<FoldedRange> {
     let mut piece = PIECE.take();
-    let mut folded = Folded::new(role, reader);
+    let mut folded = FoldedRange::new(role, reader);
     while let Some(next) = pieces.next(&mut piece)? {
         let offset = match next {
-            Next::Lines(offset) => offset,
-            Next::Passed(line) => {
+            NextLines::Lines(offset) => offset,
+            NextLines::Passed(line) => {
                 folded.pass(line, reader);
                 continue;
             }
         };
         folded.end = offset + piece.len as u64;
-        let mut splitter = Splitter::starting_at(folded.lines, offset);
+        let mut splitter = LineSplitter::starting_at(folded.lines, offset);
         splitter.feed(piece.bytes(), |line| {
             let masked = reader.masked(line.bytes);
             let bytes = masked.as_ref().map_or(line.bytes, |masked| &masked.bytes);
@@ -352,56 +381,62 @@ const ROOM: f64 = 1.25;
 
 /// A piece on its way to be decoded and back. Its memory is used again.
 #[derive(Default)]
-struct Job {
+struct DecodeJob {
     offset: u64,
-    piece: Piece,
+    piece: LineBuffer,
     /// The line that was passed over, in place of a piece.
-    passed: Option<PassedLine>,
+    passed: Option<OversizedLine>,
     /// Where each line began, how long it was and what it held.
-    lines: Vec<(u64, usize, Decoded, Option<MaskedLine>)>,
+    lines: Vec<(u64, usize, DecodedLine, Option<MaskedLine>)>,
 }
 
 /// Reads and decodes on several threads and folds on this one, in order.
 fn fold_together(
-    mut pieces: Pieces<'_>,
+    mut pieces: LineBufferReader<'_>,
     (start, all): (u64, u64),
-    role: Role,
-    reader: &Reader,
-) -> io::Result<Folded> {
-    let spare: Mutex<Vec<Job>> = Mutex::default();
+    role: TranscriptRole,
+    reader: &SessionReader,
+) -> io::Result<FoldedRange> {
+    let spare: Mutex<Vec<DecodeJob>> = Mutex::default();
     let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     let next = || {
         let mut job = spares().pop().unwrap_or_default();
         let next = pieces.next(&mut job.piece)?;
         Ok(next.map(|next| match next {
-            Next::Lines(offset) => Job { offset, ..job },
-            Next::Passed(line) => {
+            NextLines::Lines(offset) => DecodeJob { offset, ..job },
+            NextLines::Passed(line) => {
                 job.piece.shrink(reader.piece);
                 let passed = Some(line);
-                Job { passed, ..job }
+                DecodeJob { passed, ..job }
             }
         }))
     };
-    let is_large = |job: &Job| job.piece.len > LARGE;
-    let mut folded = Folded::new(role, reader);
+    let is_large = |job: &DecodeJob| job.piece.len > LARGE;
+    let mut folded = FoldedRange::new(role, reader);
     let mut roomy = false;
     let decode = |job| decode(job, reader);
-    each::in_order_by_size(reader.threads, next, is_large, decode, |mut job: Job| {
-        take(&mut folded, &mut job, reader);
-        let done = folded.end.saturating_sub(start);
-        if !roomy && done >= SAMPLE {
-            roomy = true;
-            folded.session.make_room(ROOM * all as f64 / done as f64);
-        }
-        if job.piece.buffer.len() <= KEPT {
-            spares().push(job);
-        }
-        Ok::<(), io::Error>(())
-    })?;
+    parallel::in_order_by_size(
+        reader.threads,
+        next,
+        is_large,
+        decode,
+        |mut job: DecodeJob| {
+            take(&mut folded, &mut job, reader);
+            let done = folded.end.saturating_sub(start);
+            if !roomy && done >= SAMPLE {
+                roomy = true;
+                folded.session.make_room(ROOM * all as f64 / done as f64);
+            }
+            if job.piece.buffer.len() <= KEPT {
+                spares().push(job);
+            }
+            Ok::<(), io::Error>(())
+        },
+    )?;
     Ok(folded)
 }
 
-fn decode(mut job: Job, reader: &Reader) -> Job {
+fn decode(mut job: DecodeJob, reader: &SessionReader) -> DecodeJob {
     let mut start = 0;
     for end in memchr_iter(b'\n', job.piece.bytes()) {
         let line = &job.piece.bytes()[start..end];
@@ -416,7 +451,7 @@ fn decode(mut job: Job, reader: &Reader) -> Job {
 }
 
 /// Folds a decoded piece.
-fn take(folded: &mut Folded, job: &mut Job, reader: &Reader) {
+fn take(folded: &mut FoldedRange, job: &mut DecodeJob, reader: &SessionReader) {
     if let Some(line) = job.passed.take() {
         return folded.pass(line, reader);
     }

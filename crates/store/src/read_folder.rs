@@ -14,12 +14,12 @@ use std::sync::Arc;
 pub struct FolderEntry {
     folder: Arc<Path>,
     name: OsString,
-    kind: EntryKind,
+    kind: FolderEntryKind,
 }
 
 /// What something in a folder is; a link is a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum FolderEntryKind {
     /// A regular file.
     File,
     /// A folder.
@@ -32,29 +32,29 @@ pub enum EntryKind {
     Unknown,
 }
 
-impl EntryKind {
-    fn of(metadata: &Metadata) -> EntryKind {
+impl FolderEntryKind {
+    fn of(metadata: &Metadata) -> FolderEntryKind {
         match () {
-            () if metadata.is_file() => EntryKind::File,
-            () if metadata.is_dir() => EntryKind::Folder,
-            () if metadata.is_symlink() => EntryKind::Link,
-            () => EntryKind::Other,
+            () if metadata.is_file() => FolderEntryKind::File,
+            () if metadata.is_dir() => FolderEntryKind::Folder,
+            () if metadata.is_symlink() => FolderEntryKind::Link,
+            () => FolderEntryKind::Other,
         }
     }
 
     /// Whether it is a regular file.
     pub fn is_file(self) -> bool {
-        self == EntryKind::File
+        self == FolderEntryKind::File
     }
 
     /// Whether it is a folder.
     pub fn is_dir(self) -> bool {
-        self == EntryKind::Folder
+        self == FolderEntryKind::Folder
     }
 
     /// Whether it is a symbolic link.
     pub fn is_symlink(self) -> bool {
-        self == EntryKind::Link
+        self == FolderEntryKind::Link
     }
 }
 
@@ -70,9 +70,9 @@ impl FolderEntry {
     }
 
     /// What it is.
-    pub fn file_type(&self) -> io::Result<EntryKind> {
+    pub fn file_type(&self) -> io::Result<FolderEntryKind> {
         match self.kind {
-            EntryKind::Unknown => Ok(EntryKind::of(&self.metadata()?)),
+            FolderEntryKind::Unknown => Ok(FolderEntryKind::of(&self.metadata()?)),
             kind => Ok(kind),
         }
     }
@@ -133,7 +133,7 @@ mod system {
     pub use rustix::fs::Dir;
     use rustix::fs::{FileType, Mode, OFlags};
 
-    use super::EntryKind;
+    use super::FolderEntryKind;
 
     pub fn open(folder: &Path) -> io::Result<Dir> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -145,7 +145,7 @@ mod system {
         }
     }
 
-    pub fn next(dir: &mut Dir) -> Option<io::Result<(OsString, EntryKind)>> {
+    pub fn next(dir: &mut Dir) -> Option<io::Result<(OsString, FolderEntryKind)>> {
         loop {
             let entry = match dir.read()? {
                 Ok(entry) => entry,
@@ -154,11 +154,11 @@ mod system {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
                 let kind = match entry.file_type() {
-                    FileType::RegularFile => EntryKind::File,
-                    FileType::Directory => EntryKind::Folder,
-                    FileType::Symlink => EntryKind::Link,
-                    FileType::Unknown => EntryKind::Unknown,
-                    _ => EntryKind::Other,
+                    FileType::RegularFile => FolderEntryKind::File,
+                    FileType::Directory => FolderEntryKind::Folder,
+                    FileType::Symlink => FolderEntryKind::Link,
+                    FileType::Unknown => FolderEntryKind::Unknown,
+                    _ => FolderEntryKind::Other,
                 };
                 return Some(Ok((name.to_owned(), kind)));
             }
@@ -173,7 +173,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use super::EntryKind;
+    use super::FolderEntryKind;
 
     pub type Dir = fs::ReadDir;
 
@@ -181,9 +181,9 @@ mod system {
         fs::read_dir(folder)
     }
 
-    pub fn next(dir: &mut Dir) -> Option<io::Result<(OsString, EntryKind)>> {
+    pub fn next(dir: &mut Dir) -> Option<io::Result<(OsString, FolderEntryKind)>> {
         let entry = dir.next()?;
-        Some(entry.map(|entry| (entry.file_name(), EntryKind::Unknown)))
+        Some(entry.map(|entry| (entry.file_name(), FolderEntryKind::Unknown)))
     }
 }
 
@@ -209,9 +209,9 @@ mod tests {
         assert_eq!(
             all,
             [
-                ("file".into(), EntryKind::File),
-                ("folder".into(), EntryKind::Folder),
-                ("link".into(), EntryKind::Link),
+                ("file".into(), FolderEntryKind::File),
+                ("folder".into(), FolderEntryKind::Folder),
+                ("link".into(), FolderEntryKind::Link),
             ]
         );
         let missing = entries(dir.path().join("none")).err().unwrap();

@@ -10,47 +10,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unspool_model::id::Id;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 
-use crate::each;
-use crate::error::{Candidate, Error};
-use crate::family::START;
-use crate::find::{self, AgentFile, Found, SessionFile};
-use crate::project::{key, project_of, slug};
-use crate::read::{self, Loaded, Reader};
+use crate::error::{SessionCandidate, StoreError};
+use crate::find::{self, FoundSessionFiles, SessionFile, SubAgentFile};
+use crate::parallel;
+use crate::project::{path_comparison_key, project_of, slug};
+use crate::read::{self, LoadedSession, SessionReader};
+use crate::session_with_agents::START;
 
 /// What an argument means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedSession {
     /// The file.
-    pub target: Target,
+    pub target: SessionTarget,
     /// What the person should know about the choice.
     pub note: Option<String>,
 }
 
 /// A session, or one of its sub-agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum SessionTarget {
     /// A session.
     Session(SessionFile),
     /// A sub-agent.
-    Agent(AgentFile),
+    Agent(SubAgentFile),
 }
 
-impl Target {
+impl SessionTarget {
     /// Its file.
     pub fn path(&self) -> &Path {
         match self {
-            Target::Session(file) => &file.path,
-            Target::Agent(file) => &file.path,
+            SessionTarget::Session(file) => &file.path,
+            SessionTarget::Agent(file) => &file.path,
         }
     }
 
     /// How to read it.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> TranscriptRole {
         match self {
-            Target::Session(_) => Role::Main,
-            Target::Agent(_) => Role::Agent,
+            SessionTarget::Session(_) => TranscriptRole::Main,
+            SessionTarget::Agent(_) => TranscriptRole::Agent,
         }
     }
 }
@@ -59,7 +59,11 @@ impl Target {
 const SHORTEST: usize = 4;
 
 /// Finds what `argument` means; `here` is the current directory.
-pub fn resolve(found: &Found, argument: &str, here: Option<&Path>) -> Result<Resolved, Error> {
+pub fn resolve(
+    found: &FoundSessionFiles,
+    argument: &str,
+    here: Option<&Path>,
+) -> Result<ResolvedSession, StoreError> {
     if let Some(number) = argument.strip_prefix('@') {
         return latest(found, argument, number, here);
     }
@@ -70,12 +74,15 @@ pub fn resolve(found: &Found, argument: &str, here: Option<&Path>) -> Result<Res
             None => by_title(found, argument)?,
         },
     };
-    Ok(Resolved { target, note: None })
+    Ok(ResolvedSession { target, note: None })
 }
 
 /// The session of this very directory that was last written, if there is one. Looks only into
 /// files that may be it.
-pub fn of_here<'a>(found: &'a Found, here: &Path) -> Option<&'a SessionFile> {
+pub fn latest_in_directory<'a>(
+    found: &'a FoundSessionFiles,
+    here: &Path,
+) -> Option<&'a SessionFile> {
     let files = newest_first(found);
     let mut places = spellings(here).into_iter();
     places.find_map(|place| {
@@ -89,20 +96,20 @@ pub fn of_here<'a>(found: &'a Found, here: &Path) -> Option<&'a SessionFile> {
 }
 
 /// Sessions by the time they were last written, newest first.
-pub fn newest_first(found: &Found) -> Vec<&SessionFile> {
+pub fn newest_first(found: &FoundSessionFiles) -> Vec<&SessionFile> {
     let mut files: Vec<_> = found.sessions.iter().collect();
     files.sort_by_key(|file| Reverse(file.modified));
     files
 }
 
-fn by_path(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
+fn by_path(found: &FoundSessionFiles, argument: &str) -> Result<Option<SessionTarget>, StoreError> {
     let path = Path::new(argument);
     let named = argument.ends_with(".jsonl");
     let exists = argument.contains(['/', '\\']) && path.exists();
     if !named && !exists {
         return Ok(None);
     }
-    let real = std::fs::canonicalize(path).map_err(|why| Error::io(path, why))?;
+    let real = std::fs::canonicalize(path).map_err(|why| StoreError::io(path, why))?;
     let is_it =
         |other: &Path| other == path || std::fs::canonicalize(other).is_ok_and(|o| o == real);
     // Only files of that name need to be compared.
@@ -112,26 +119,26 @@ fn by_path(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
         .iter()
         .filter(|file| file.path.file_name() == name);
     if let Some(file) = session.into_iter().find(|file| is_it(&file.path)) {
-        return Ok(Some(Target::Session(file.clone())));
+        return Ok(Some(SessionTarget::Session(file.clone())));
     }
     let agent = found
         .agents
         .iter()
         .filter(|file| file.path.file_name() == name);
     if let Some(file) = agent.into_iter().find(|file| is_it(&file.path)) {
-        return Ok(Some(Target::Agent(file.clone())));
+        return Ok(Some(SessionTarget::Agent(file.clone())));
     }
-    find::single(path).map(Some)
+    find::find_named_file(path).map(Some)
 }
 
-fn by_id(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
+fn by_id(found: &FoundSessionFiles, argument: &str) -> Result<Option<SessionTarget>, StoreError> {
     let sessions = fitting(&found.sessions, argument, |file| &file.id);
     let agent = argument.strip_prefix("agent-").unwrap_or(argument);
     let agents = fitting(&found.agents, agent, |file| &file.id);
     match (&sessions[..], &agents[..]) {
         ([], []) => Ok(None),
-        ([file], _) => Ok(Some(Target::Session((*file).clone()))),
-        ([], [file]) => Ok(Some(Target::Agent((*file).clone()))),
+        ([file], _) => Ok(Some(SessionTarget::Session((*file).clone()))),
+        ([], [file]) => Ok(Some(SessionTarget::Agent((*file).clone()))),
         ([], _) => Err(ambiguous(argument, agents.into_iter().map(agent_candidate))),
         _ => one(argument, sessions).map(Some),
     }
@@ -151,18 +158,18 @@ fn fitting<'a, T>(files: &'a [T], start: &str, id: impl Fn(&T) -> &String) -> Ve
 }
 
 /// What a file says about itself when looking for a title.
-struct Titles {
+struct FileTitles {
     own: Option<String>,
     /// Titles it gives to lines of other files.
     given: Vec<(Id, String)>,
 }
 
-fn by_title(found: &Found, argument: &str) -> Result<Target, Error> {
+fn by_title(found: &FoundSessionFiles, argument: &str) -> Result<SessionTarget, StoreError> {
     let wanted = argument.trim().trim_matches('"');
     if wanted.is_empty() {
         return Err(not_found(found, argument));
     }
-    let titles = fold_all(found, |session| Titles {
+    let titles = fold_all(found, |session| FileTitles {
         own: session.title(&Default::default()),
         given: session
             .foreign_titles()
@@ -172,7 +179,7 @@ fn by_title(found: &Found, argument: &str) -> Result<Target, Error> {
     let same = |title: &str| title.trim() == wanted;
     let alike = |title: &str| title.trim().to_lowercase() == wanted.to_lowercase();
     for fits in [&same as &dyn Fn(&str) -> bool, &alike] {
-        let own = |titles: &Option<Titles>| {
+        let own = |titles: &Option<FileTitles>| {
             let own = titles.as_ref().and_then(|titles| titles.own.as_deref());
             own.is_some_and(fits)
         };
@@ -192,11 +199,11 @@ fn by_title(found: &Found, argument: &str) -> Result<Target, Error> {
 
 /// A `summary` line titles a session in another file by naming one of its lines.
 fn by_given_title(
-    found: &Found,
+    found: &FoundSessionFiles,
     argument: &str,
-    titles: &[Option<Titles>],
+    titles: &[Option<FileTitles>],
     fits: impl Fn(&str) -> bool,
-) -> Result<Target, Error> {
+) -> Result<SessionTarget, StoreError> {
     let given = titles.iter().flatten().flat_map(|titles| &titles.given);
     let leaves: Vec<_> = given
         .filter(|(_, title)| fits(title))
@@ -218,23 +225,26 @@ fn by_given_title(
     }
 }
 
-fn fold_all<R: Send>(found: &Found, job: impl Fn(&Session) -> R + Sync) -> Vec<Option<R>> {
-    let reader = Reader::default();
-    each::map(
+fn fold_all<R: Send>(
+    found: &FoundSessionFiles,
+    job: impl Fn(&Session) -> R + Sync,
+) -> Vec<Option<R>> {
+    let reader = SessionReader::default();
+    parallel::map(
         &found.sessions,
         reader.threads,
         |file| file.bytes,
         |file| {
-            let loaded = reader.read(&file.path, Role::Main).ok()?;
+            let loaded = reader.read(&file.path, TranscriptRole::Main).ok()?;
             Some(job(&loaded.session))
         },
     )
 }
 
 /// The only one of them, not counting copies that the client made to go on in the background.
-fn one(argument: &str, files: Vec<&SessionFile>) -> Result<Target, Error> {
+fn one(argument: &str, files: Vec<&SessionFile>) -> Result<SessionTarget, StoreError> {
     match originals(&files)[..] {
-        [file] => Ok(Target::Session(file.clone())),
+        [file] => Ok(SessionTarget::Session(file.clone())),
         _ => Err(ambiguous(argument, files.into_iter().map(candidate))),
     }
 }
@@ -256,11 +266,11 @@ fn originals<'a>(files: &[&'a SessionFile]) -> Vec<&'a SessionFile> {
 /// Whether a session was written by a process in the background, as its start says, or its end: a
 /// copy begins with the lines of its original, which may be many and say nothing of that.
 pub fn is_background(file: &SessionFile) -> bool {
-    let start = read::read_start(&file.path, Role::Main, START);
+    let start = read::read_start(&file.path, TranscriptRole::Main, START);
     start.is_ok_and(|start| is_by_background(&start)) || ends_in_background(file)
 }
 
-fn is_by_background(loaded: &Loaded) -> bool {
+fn is_by_background(loaded: &LoadedSession) -> bool {
     loaded.session.process.as_deref() == Some(BACKGROUND)
 }
 
@@ -270,14 +280,14 @@ fn ends_in_background(file: &SessionFile) -> bool {
     if file.bytes <= START {
         return false;
     }
-    let end = read::read_end(&file.path, Role::Main, 1, START);
+    let end = read::read_end(&file.path, TranscriptRole::Main, 1, START);
     end.is_ok_and(|end| is_by_background(&end))
 }
 
 /// What lines of a process in the background call it.
 const BACKGROUND: &str = "bg";
 
-fn not_found(found: &Found, argument: &str) -> Error {
+fn not_found(found: &FoundSessionFiles, argument: &str) -> StoreError {
     let lower = argument.to_lowercase();
     let too_short = argument.chars().count() < SHORTEST
         && !argument.is_empty()
@@ -293,63 +303,63 @@ fn not_found(found: &Found, argument: &str) -> Error {
     } else {
         format!("no session has the id or title `{argument}`")
     };
-    Error::NotFound { what }
+    StoreError::NotFound { what }
 }
 
-fn ambiguous(argument: &str, candidates: impl Iterator<Item = Candidate>) -> Error {
+fn ambiguous(argument: &str, candidates: impl Iterator<Item = SessionCandidate>) -> StoreError {
     let mut candidates: Vec<_> = candidates.collect();
     candidates.sort_by_key(|candidate| Reverse(candidate.modified));
-    Error::Ambiguous {
+    StoreError::Ambiguous {
         argument: argument.into(),
         candidates,
     }
 }
 
-fn candidate(file: &SessionFile) -> Candidate {
-    Candidate {
+fn candidate(file: &SessionFile) -> SessionCandidate {
+    SessionCandidate {
         id: file.id.clone(),
-        title: title_at_start(&file.path, Role::Main),
+        title: title_at_start(&file.path, TranscriptRole::Main),
         modified: file.modified,
         path: file.path.clone(),
     }
 }
 
-fn agent_candidate(file: &AgentFile) -> Candidate {
-    Candidate {
+fn agent_candidate(file: &SubAgentFile) -> SessionCandidate {
+    SessionCandidate {
         id: format!("agent-{}", file.id),
-        title: title_at_start(&file.path, Role::Agent),
+        title: title_at_start(&file.path, TranscriptRole::Agent),
         modified: file.modified,
         path: file.path.clone(),
     }
 }
 
-fn title_at_start(path: &Path, role: Role) -> Option<String> {
+fn title_at_start(path: &Path, role: TranscriptRole) -> Option<String> {
     let start = read::read_start(path, role, START).ok()?;
     start.session.title(&Default::default())
 }
 
 fn latest(
-    found: &Found,
+    found: &FoundSessionFiles,
     argument: &str,
     number: &str,
     here: Option<&Path>,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedSession, StoreError> {
     let number = match number {
         "" => Some(1),
         number => number.parse().ok().filter(|&number| number > 0),
     };
     let Some(number) = number else {
         let what = format!("`{argument}` is invalid: use `@N` with N from 1");
-        return Err(Error::NotFound { what });
+        return Err(StoreError::NotFound { what });
     };
     let files = newest_first(found);
     let (mine, note) = of_directory(&files, here, number);
     match mine.get(number - 1) {
-        Some(file) => Ok(Resolved {
-            target: Target::Session((*file).clone()),
+        Some(file) => Ok(ResolvedSession {
+            target: SessionTarget::Session((*file).clone()),
             note,
         }),
-        None => Err(Error::NotFound {
+        None => Err(StoreError::NotFound {
             what: match mine.len() {
                 0 => "there are no sessions".to_owned(),
                 1 => format!("no `{argument}`: only 1 session found"),
@@ -379,7 +389,12 @@ fn of_directory<'a>(
             return (mine, None);
         }
     }
-    let projects = each::map(files, each::threads(), |_| 0, |file| project_at_start(file));
+    let projects = parallel::map(
+        files,
+        parallel::threads(),
+        |_| 0,
+        |file| project_at_start(file),
+    );
     let mut all: Vec<_> = files.iter().copied().zip(projects).collect();
     leave_out_copies(&mut all);
     let above = |place: &PathBuf| place.ancestors().map(Path::to_owned).collect::<Vec<_>>();
@@ -426,7 +441,7 @@ fn may_belong(folder: &str, dir: &Path) -> bool {
 
 /// Whether a session is a copy that was made to go on in the background, and its original is
 /// there: who asks for the latest means that one.
-fn is_copy(at: &At, file: &SessionFile, files: &[&SessionFile]) -> bool {
+fn is_copy(at: &SessionOrigin, file: &SessionFile, files: &[&SessionFile]) -> bool {
     let background = at.background || ends_in_background(file);
     let Some(root) = at.root.as_ref().filter(|_| background) else {
         return false;
@@ -435,15 +450,15 @@ fn is_copy(at: &At, file: &SessionFile, files: &[&SessionFile]) -> bool {
     let mut others = near.filter(|other| other.path != file.path);
     others.any(|other| {
         let at = project_at_start(other);
-        let begins_alike = |at: &At| !at.background && at.root.as_ref() == Some(root);
+        let begins_alike = |at: &SessionOrigin| !at.background && at.root.as_ref() == Some(root);
         at.is_some_and(|at| begins_alike(&at)) && !ends_in_background(other)
     })
 }
 
 /// Leaves out the copies among all sessions. The end of one is read only where another begins
 /// with the same line.
-fn leave_out_copies(all: &mut Vec<(&SessionFile, Option<At>)>) {
-    let key = |file: &SessionFile, at: &Option<At>| {
+fn leave_out_copies(all: &mut Vec<(&SessionFile, Option<SessionOrigin>)>) {
+    let key = |file: &SessionFile, at: &Option<SessionOrigin>| {
         let root = at.as_ref()?.root.clone()?;
         Some((Arc::clone(&file.folder), root))
     };
@@ -458,7 +473,7 @@ fn leave_out_copies(all: &mut Vec<(&SessionFile, Option<At>)>) {
             at.background = ends_in_background(file);
         }
     }
-    let is_background = |at: &Option<At>| at.as_ref().is_some_and(|at| at.background);
+    let is_background = |at: &Option<SessionOrigin>| at.as_ref().is_some_and(|at| at.background);
     let originals = all.iter().filter(|(_, at)| !is_background(at));
     let originals: HashSet<_> = originals.filter_map(|(file, at)| key(file, at)).collect();
     all.retain(|(file, at)| {
@@ -468,7 +483,7 @@ fn leave_out_copies(all: &mut Vec<(&SessionFile, Option<At>)>) {
 }
 
 /// Where a session belongs, as the start of its file tells.
-struct At {
+struct SessionOrigin {
     /// The id of its first line.
     root: Option<Id>,
     /// Whether it was written in the background.
@@ -478,19 +493,22 @@ struct At {
     folder: String,
 }
 
-impl At {
+impl SessionOrigin {
     fn is(&self, dir: &Path) -> bool {
         let dir = dir.to_string_lossy();
         match &self.cwd {
-            Some(cwd) => key(cwd) == key(&dir) || key(project_of(cwd)) == key(&dir),
+            Some(cwd) => {
+                path_comparison_key(cwd) == path_comparison_key(&dir)
+                    || path_comparison_key(project_of(cwd)) == path_comparison_key(&dir)
+            }
             None => self.folder == slug(&dir),
         }
     }
 }
 
 /// `None` if the file holds no conversation.
-fn project_at_start(file: &SessionFile) -> Option<At> {
-    let start = read::read_start(&file.path, Role::Main, START).ok()?;
+fn project_at_start(file: &SessionFile) -> Option<SessionOrigin> {
+    let start = read::read_start(&file.path, TranscriptRole::Main, START).ok()?;
     let whole = start.bytes >= file.bytes;
     if whole && !start.session.is_used() {
         return None;
@@ -498,7 +516,7 @@ fn project_at_start(file: &SessionFile) -> Option<At> {
     let first = start.session.cwds.iter().next();
     let mut lines = start.session.records.iter();
     let root = lines.find(|record| record.is_conversation() && record.uuid.is_some());
-    Some(At {
+    Some(SessionOrigin {
         root: root.and_then(|record| record.uuid.clone()),
         background: is_by_background(&start),
         cwd: first.map(|(cwd, _)| cwd.to_owned()),

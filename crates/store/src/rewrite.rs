@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use unspool_model::edit::{Pen, Written};
-use unspool_model::log::{Line, Splitter};
+use unspool_model::edit::{LineRewriter, RewriteCounts};
+use unspool_model::log::{Line, LineSplitter};
 
-use crate::each;
-use crate::pieces::{Next, PassedLine, Piece, Pieces};
-use crate::read::Loaded;
+use crate::line_buffers::{LineBuffer, LineBufferReader, NextLines, OversizedLine};
+use crate::parallel;
+use crate::read::LoadedSession;
 use crate::{long_lines, open};
 
 /// How many bytes are read at once.
@@ -22,44 +22,44 @@ const LARGE: usize = 4 << 20;
 
 /// What else is done to a line before it is written: gets it without its newline, and gives
 /// what stands there instead. Lines come in any order.
-pub type Polish<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
+pub type FinalLineEdit<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
 
 /// Writes the lines of a session as the pen wants them; `polish` has the last word.
 pub fn rewrite(
-    loaded: &Loaded,
-    pen: Pen<'_>,
-    polish: Polish<'_>,
+    loaded: &LoadedSession,
+    pen: LineRewriter<'_>,
+    polish: FinalLineEdit<'_>,
     out: &mut dyn Write,
-) -> io::Result<Written> {
-    rewrite_on(each::threads(), loaded, pen, polish, out)
+) -> io::Result<RewriteCounts> {
+    rewrite_on(parallel::threads(), loaded, pen, polish, out)
 }
 
 /// The same on so many threads, for those who write several sessions at once.
 pub fn rewrite_on(
     threads: usize,
-    loaded: &Loaded,
-    pen: Pen<'_>,
-    polish: Polish<'_>,
+    loaded: &LoadedSession,
+    pen: LineRewriter<'_>,
+    polish: FinalLineEdit<'_>,
     out: &mut dyn Write,
-) -> io::Result<Written> {
-    let spare = Spare::default();
+) -> io::Result<RewriteCounts> {
+    let spare = SpareBuffers::default();
     loaded.source.with_file(|file| {
-        let chunks = Chunks::new(loaded, file, STEP, &spare);
+        let chunks = LineChunks::new(loaded, file, STEP, &spare);
         rewrite_chunks(chunks, pen, polish, out, threads)
     })
 }
 
 /// Several chunks at once, each by a pen of its own; written in order.
 fn rewrite_chunks(
-    mut chunks: Chunks<'_>,
-    mut pen: Pen<'_>,
-    polish: Polish<'_>,
+    mut chunks: LineChunks<'_>,
+    mut pen: LineRewriter<'_>,
+    polish: FinalLineEdit<'_>,
     out: &mut dyn Write,
     threads: usize,
-) -> io::Result<Written> {
-    let mut sum = Written::default();
+) -> io::Result<RewriteCounts> {
+    let mut sum = RewriteCounts::default();
     let file = chunks.pieces.file();
-    let mut write = |draft: Draft| {
+    let mut write = |draft: RewrittenChunk| {
         sum += draft.written();
         if let Some(line) = draft.passed {
             let replaced = long_lines::rewrite(file, &line, polish, out)?;
@@ -73,19 +73,19 @@ fn rewrite_chunks(
         out.write_all(&draft.bytes)
     };
     let spare = chunks.spare;
-    let draft = |chunk: Chunk| {
-        let draft = Draft::new(&pen, &chunk, polish);
+    let draft = |chunk: LineChunk| {
+        let draft = RewrittenChunk::new(&pen, &chunk, polish);
         spare.put(chunk.piece);
         draft
     };
-    each::in_order_by_size(
+    parallel::in_order_by_size(
         threads,
         || chunks.next(),
-        Chunk::is_large,
+        LineChunk::is_large,
         draft,
         &mut write,
     )?;
-    let mut last = Draft::default();
+    let mut last = RewrittenChunk::default();
     last.written = pen.end(&mut last.bytes);
     last.polish(0, 0, polish);
     write(last)?;
@@ -94,16 +94,16 @@ fn rewrite_chunks(
 
 /// Whole lines of the file, of which the last one may lack its newline; or one line that is too
 /// long to be held.
-struct Chunk {
-    piece: Piece,
-    passed: Option<PassedLine>,
+struct LineChunk {
+    piece: LineBuffer,
+    passed: Option<OversizedLine>,
     /// Where they begin.
     offset: u64,
     /// How many lines stand before them.
     lines: u32,
 }
 
-impl Chunk {
+impl LineChunk {
     /// Whether it takes much memory.
     fn is_large(&self) -> bool {
         self.piece.len > LARGE
@@ -113,7 +113,7 @@ impl Chunk {
         if let Some(passed) = self.passed {
             return each(&passed.line(self.lines + 1));
         }
-        let mut splitter = Splitter::starting_at(self.lines, self.offset);
+        let mut splitter = LineSplitter::starting_at(self.lines, self.offset);
         splitter.feed(self.piece.bytes(), |line| each(&line));
         if let Some(tail) = splitter.tail() {
             each(&tail);
@@ -123,14 +123,14 @@ impl Chunk {
 
 /// Memory for further chunks.
 #[derive(Default)]
-struct Spare(Mutex<Vec<Piece>>);
+struct SpareBuffers(Mutex<Vec<LineBuffer>>);
 
-impl Spare {
-    fn pieces(&self) -> MutexGuard<'_, Vec<Piece>> {
+impl SpareBuffers {
+    fn pieces(&self) -> MutexGuard<'_, Vec<LineBuffer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, piece: Piece) {
+    fn put(&self, piece: LineBuffer) {
         if piece.buffer.len() <= 2 * STEP {
             self.pieces().push(piece);
         }
@@ -138,9 +138,9 @@ impl Spare {
 }
 
 /// The file as chunks of whole lines, as far as the session was read.
-struct Chunks<'a> {
-    pieces: Pieces<'a>,
-    spare: &'a Spare,
+struct LineChunks<'a> {
+    pieces: LineBufferReader<'a>,
+    spare: &'a SpareBuffers,
     /// How far it was read.
     end: u64,
     /// Where the next chunk begins, and how many lines stand before it.
@@ -148,10 +148,15 @@ struct Chunks<'a> {
     lines: u32,
 }
 
-impl<'a> Chunks<'a> {
-    fn new(loaded: &Loaded, file: &'a File, step: usize, spare: &'a Spare) -> Chunks<'a> {
-        Chunks {
-            pieces: Pieces::within(file, loaded.start, loaded.bytes, step),
+impl<'a> LineChunks<'a> {
+    fn new(
+        loaded: &LoadedSession,
+        file: &'a File,
+        step: usize,
+        spare: &'a SpareBuffers,
+    ) -> LineChunks<'a> {
+        LineChunks {
+            pieces: LineBufferReader::within(file, loaded.start, loaded.bytes, step),
             spare,
             end: loaded.bytes,
             at: loaded.start,
@@ -159,16 +164,16 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    fn next(&mut self) -> io::Result<Option<Chunk>> {
+    fn next(&mut self) -> io::Result<Option<LineChunk>> {
         let mut piece = self.spare.pieces().pop().unwrap_or_default();
         let lines = self.lines;
         let offset = match self.pieces.next(&mut piece)? {
-            Some(Next::Lines(offset)) => offset,
-            Some(Next::Passed(line)) => {
+            Some(NextLines::Lines(offset)) => offset,
+            Some(NextLines::Passed(line)) => {
                 piece.shrink(STEP);
                 self.lines += 1;
                 self.at = line.end();
-                return Ok(Some(Chunk {
+                return Ok(Some(LineChunk {
                     piece,
                     passed: Some(line),
                     offset: line.offset,
@@ -184,7 +189,7 @@ impl<'a> Chunks<'a> {
         };
         self.lines += memchr::memchr_iter(b'\n', piece.bytes()).count() as u32;
         self.at = offset + piece.len as u64;
-        Ok(Some(Chunk {
+        Ok(Some(LineChunk {
             piece,
             passed: None,
             offset,
@@ -195,12 +200,12 @@ impl<'a> Chunks<'a> {
 
 /// What becomes of a chunk.
 #[derive(Default)]
-struct Draft {
+struct RewrittenChunk {
     bytes: Vec<u8>,
     /// The line that is copied as it is, in place of these bytes.
-    passed: Option<PassedLine>,
+    passed: Option<OversizedLine>,
     /// What the pen did.
-    written: Written,
+    written: RewriteCounts,
     /// How many lines that the pen kept were polished.
     polished: u64,
     /// How many bytes polishing added, and how many it took.
@@ -208,13 +213,13 @@ struct Draft {
     taken: u64,
 }
 
-impl Draft {
-    fn new(pen: &Pen<'_>, chunk: &Chunk, polish: Polish<'_>) -> Draft {
+impl RewrittenChunk {
+    fn new(pen: &LineRewriter<'_>, chunk: &LineChunk, polish: FinalLineEdit<'_>) -> RewrittenChunk {
         let mut pen = pen.from_line(chunk.lines + 1);
-        let mut draft = Draft {
+        let mut draft = RewrittenChunk {
             bytes: Vec::with_capacity(chunk.piece.len + chunk.piece.len / 16),
             passed: chunk.passed,
-            ..Draft::default()
+            ..RewrittenChunk::default()
         };
         chunk.lines(|line| {
             let (start, before) = (draft.bytes.len(), pen.written().kept);
@@ -226,7 +231,7 @@ impl Draft {
     }
 
     /// Polishes what became of a line, from `start` on; whether the pen kept it.
-    fn polish(&mut self, start: usize, kept: u64, polish: Polish<'_>) {
+    fn polish(&mut self, start: usize, kept: u64, polish: FinalLineEdit<'_>) {
         // The last line is that of the file, those in front of it were put in.
         let mut changed = false;
         let mut at = start;
@@ -247,8 +252,8 @@ impl Draft {
         self.polished += if changed { kept } else { 0 };
     }
 
-    fn written(&self) -> Written {
-        Written {
+    fn written(&self) -> RewriteCounts {
+        RewriteCounts {
             after: self.written.after + self.added - self.taken,
             kept: self.written.kept - self.polished,
             changed: self.written.changed + self.polished,
@@ -259,18 +264,18 @@ impl Draft {
 
 /// Hands out the lines of a session in order, as far as it was read, with what `look` makes of
 /// each on any core. The last one may lack its newline.
-pub fn looked<T: Send>(
-    loaded: &Loaded,
+pub fn map_lines_in_order<T: Send>(
+    loaded: &LoadedSession,
     look: impl Fn(&Line<'_>) -> T + Sync,
     mut take: impl FnMut(&Line<'_>, T),
 ) -> io::Result<()> {
-    let spare = Spare::default();
-    let look = |chunk: Chunk| {
+    let spare = SpareBuffers::default();
+    let look = |chunk: LineChunk| {
         let mut all = Vec::new();
         chunk.lines(|line| all.push(look(line)));
         (chunk, all)
     };
-    let take = |(chunk, looked): (Chunk, Vec<T>)| {
+    let take = |(chunk, looked): (LineChunk, Vec<T>)| {
         let mut looked = looked.into_iter();
         chunk.lines(|line| {
             if let Some(looked) = looked.next() {
@@ -281,17 +286,17 @@ pub fn looked<T: Send>(
         Ok(())
     };
     loaded.source.with_file(|file| {
-        let mut chunks = Chunks::new(loaded, file, STEP, &spare);
+        let mut chunks = LineChunks::new(loaded, file, STEP, &spare);
         let next = || chunks.next();
-        each::in_order_by_size(each::threads(), next, Chunk::is_large, look, take)
+        parallel::in_order_by_size(parallel::threads(), next, LineChunk::is_large, look, take)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unspool_model::edit::Plan;
-    use unspool_model::session::Role;
+    use unspool_model::edit::EditPlan;
+    use unspool_model::session::TranscriptRole;
 
     /// Lines of very different lengths, a glued one, one that is no JSON, and a torn end.
     fn session() -> Vec<u8> {
@@ -316,22 +321,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, session()).unwrap();
-        let loaded = crate::read::read(&path, Role::Main).unwrap();
-        let mut plan = Plan::new(&loaded.session);
+        let loaded = crate::read::read(&path, TranscriptRole::Main).unwrap();
+        let mut plan = EditPlan::new(&loaded.session);
         plan.drop(4);
         plan.insert(0, r#"{"type":"summary","summary":"x"}"#.to_owned());
         plan.insert(30, r#"{"type":"summary","summary":"secret"}"#.to_owned());
         let (file, _) = crate::open::open(&path).unwrap();
-        let spare = Spare::default();
+        let spare = SpareBuffers::default();
         let write = |step: usize, threads: usize| {
             let mut out = Vec::new();
-            let pen = Pen::new(&loaded.session, &plan, None);
+            let pen = LineRewriter::new(&loaded.session, &plan, None);
             let polish = |line: &[u8]| {
                 let hit = memchr::memmem::find(line, b"secret").is_some()
                     || memchr::memmem::find(line, b"\"u17\"").is_some();
                 hit.then(|| b"{}".to_vec())
             };
-            let chunks = Chunks::new(&loaded, &file, step, &spare);
+            let chunks = LineChunks::new(&loaded, &file, step, &spare);
             let written = rewrite_chunks(chunks, pen, &polish, &mut out, threads).unwrap();
             assert_eq!(written.after, out.len() as u64);
             assert_eq!(written.before, loaded.bytes);

@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 
-use crate::pieces::{Next, Piece, Pieces, line_start};
+use crate::line_buffers::{LineBuffer, LineBufferReader, NextLines, line_start};
 
-pub use crate::pieces::PassedLine;
+pub use crate::line_buffers::OversizedLine;
 
 /// A stretch of a file: the lines that begin in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct FilePart {
     /// Which file, by its place in the list that was cut.
     pub file: usize,
     /// Its first byte.
@@ -33,13 +33,13 @@ const KEPT: usize = 512 << 10;
 
 /// Cuts stretches of files into parts, in order. Each stretch is where to begin, which is
 /// the start of a line, and where the file ended when somebody looked.
-pub fn parts(stretches: impl IntoIterator<Item = (u64, u64)>) -> Vec<Part> {
+pub fn parts(stretches: impl IntoIterator<Item = (u64, u64)>) -> Vec<FilePart> {
     let mut all = Vec::new();
     for (file, (start, end)) in stretches.into_iter().enumerate() {
         let mut at = start;
         while at < end {
             let next = end.min(at + PART);
-            all.push(Part {
+            all.push(FilePart {
                 file,
                 start: at,
                 end: next,
@@ -51,34 +51,34 @@ pub fn parts(stretches: impl IntoIterator<Item = (u64, u64)>) -> Vec<Part> {
 }
 
 thread_local! {
-    static BUFFER: RefCell<Piece> = RefCell::default();
+    static BUFFER: RefCell<LineBuffer> = RefCell::default();
 }
 
 /// What a part holds, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub enum Stretch<'a> {
+pub enum ScannedLines<'a> {
     /// Many lines at once, and the offset of the first.
     Lines(u64, &'a [u8]),
     /// A line that is too long to be held.
-    Passed(PassedLine),
+    Passed(OversizedLine),
 }
 
-impl Part {
+impl FilePart {
     /// Hands out the lines that begin in this part. Only at the end of the file the last one
     /// may be without its newline. Gives the offset behind the last byte that was handed out.
-    pub fn read(&self, file: &File, mut each: impl FnMut(Stretch<'_>)) -> io::Result<u64> {
+    pub fn read(&self, file: &File, mut each: impl FnMut(ScannedLines<'_>)) -> io::Result<u64> {
         let start = line_start(file, self.start, self.end)?;
         let mut end = start;
         let mut piece = BUFFER.take();
-        let mut pieces = Pieces::new(file, start, self.end, PIECE);
+        let mut pieces = LineBufferReader::new(file, start, self.end, PIECE);
         while let Some(next) = pieces.next(&mut piece)? {
             match next {
-                Next::Lines(offset) => {
-                    each(Stretch::Lines(offset, piece.bytes()));
+                NextLines::Lines(offset) => {
+                    each(ScannedLines::Lines(offset, piece.bytes()));
                     end = offset + piece.bytes().len() as u64;
                 }
-                Next::Passed(line) => {
-                    each(Stretch::Passed(line));
+                NextLines::Passed(line) => {
+                    each(ScannedLines::Passed(line));
                     end = line.end();
                 }
             }
@@ -105,13 +105,13 @@ mod tests {
             let mut start = 0;
             while start < text.len() as u64 {
                 let end = (start + step).min(text.len() as u64);
-                let part = Part {
+                let part = FilePart {
                     file: 0,
                     start,
                     end,
                 };
                 part.read(&file, |stretch| {
-                    let Stretch::Lines(offset, bytes) = stretch else {
+                    let ScannedLines::Lines(offset, bytes) = stretch else {
                         panic!("{stretch:?}");
                     };
                     assert_eq!(offset, seen.len() as u64);

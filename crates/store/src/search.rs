@@ -13,29 +13,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
 use unspool_model::entry::{self, Entry};
-use unspool_model::find::{Finder, Match, Query, Scope};
-use unspool_model::session::Role;
-use unspool_model::text::Where;
+use unspool_model::find::{SearchScope, TextFinder, TextMatch, TextQuery};
+use unspool_model::session::TranscriptRole;
+use unspool_model::text::TextKind;
 use unspool_model::time::Time;
 
-use crate::each;
-use crate::error::{Error, Warning};
-use crate::family;
-use crate::find::{AgentFile, Found, SessionFile};
+use crate::error::{FileWarning, StoreError};
+use crate::find::{FoundSessionFiles, SessionFile, SubAgentFile};
 use crate::long_lines;
 use crate::open;
+use crate::parallel;
 use crate::project;
-use crate::read::Reader;
-use crate::scan::{Part, PassedLine, Stretch};
-use crate::side;
+use crate::read::SessionReader;
+use crate::scan::{FilePart, OversizedLine, ScannedLines};
+use crate::session_with_agents;
+use crate::side_files;
 
 /// A file to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SearchFile {
     /// Where it is.
     pub path: PathBuf,
     /// What it holds.
-    pub holds: Holds,
+    pub holds: SearchFileKind,
     /// The session it belongs to; empty where nobody knows.
     pub session: String,
     /// The name of its project's folder.
@@ -48,7 +48,7 @@ pub struct Source {
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum SearchFileKind {
     /// A session.
     Session,
     /// The sub-agent with this id.
@@ -59,14 +59,14 @@ pub enum Holds {
 
 /// When hits must have been written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
+pub struct SearchTimeRange {
     /// Not before.
     pub since: Option<Time>,
     /// Before.
     pub until: Option<Time>,
 }
 
-impl Span {
+impl SearchTimeRange {
     fn takes(self, at: Time) -> bool {
         self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until)
     }
@@ -81,7 +81,7 @@ impl Span {
 
 /// Something that was found.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct SearchHit {
     /// The line, from 1.
     pub line: u64,
     /// Its id.
@@ -91,12 +91,12 @@ pub struct Hit {
     /// The sub-agent it belongs to.
     pub agent: Option<String>,
     /// What matched.
-    pub found: Match,
+    pub found: TextMatch,
 }
 
 /// The files of a session, in the order in which they are searched.
-pub fn files(found: &Found, session: &SessionFile) -> Vec<Source> {
-    let agents = family::agents_of(found, session);
+pub fn files(found: &FoundSessionFiles, session: &SessionFile) -> Vec<SearchFile> {
+    let agents = session_with_agents::agents_of(found, session);
     let mut all = vec![main(session)];
     all.extend(agents.into_iter().map(|file| agent(file, &session.id)));
     all.extend(outputs(session));
@@ -104,26 +104,30 @@ pub fn files(found: &Found, session: &SessionFile) -> Vec<Source> {
 }
 
 /// A sub-agent's file alone.
-pub fn alone(file: &AgentFile) -> Source {
+pub fn agent_search_file(file: &SubAgentFile) -> SearchFile {
     let session = file.session.clone();
-    let session = session.or_else(|| family::look(file).session);
+    let session = session.or_else(|| session_with_agents::look(file).session);
     agent(file, &session.unwrap_or_default())
 }
 
 /// All files, session by session, the one that was written last first. A session that
 /// `wanted` refuses is left out with all its files.
-pub fn all(found: &Found, wanted: impl Fn(&Path, &str) -> bool + Sync) -> Vec<Source> {
+pub fn all(
+    found: &FoundSessionFiles,
+    wanted: impl Fn(&Path, &str) -> bool + Sync,
+) -> Vec<SearchFile> {
     // Old versions put the files of sub-agents beside the sessions; only their lines tell.
-    let sessions = each::map(
+    let sessions = parallel::map(
         &found.agents,
-        each::threads(),
+        parallel::threads(),
         |_| 0,
         |file| match &file.session {
             Some(session) => session.clone(),
-            None => family::look(file).session.unwrap_or_default(),
+            None => session_with_agents::look(file).session.unwrap_or_default(),
         },
     );
-    let mut groups: Vec<Vec<Source>> = found.sessions.iter().map(|file| vec![main(file)]).collect();
+    let mut groups: Vec<Vec<SearchFile>> =
+        found.sessions.iter().map(|file| vec![main(file)]).collect();
     let keys = found.sessions.iter().enumerate();
     let mut known: HashMap<(&Path, &str, &str), usize> = keys
         .map(|(at, file)| ((&*file.config, &*file.folder, &*file.id), at))
@@ -139,16 +143,16 @@ pub fn all(found: &Found, wanted: impl Fn(&Path, &str) -> bool + Sync) -> Vec<So
     for (file, group) in found.sessions.iter().zip(&mut groups) {
         group.extend(outputs(file));
     }
-    let keep = each::map(
+    let keep = parallel::map(
         &groups,
-        each::threads(),
+        parallel::threads(),
         |_| 0,
         |group| {
             let first = group.first();
             first.is_some_and(|first| wanted(&first.path, &first.folder))
         },
     );
-    let mut kept: Vec<Vec<Source>> = groups
+    let mut kept: Vec<Vec<SearchFile>> = groups
         .into_iter()
         .zip(keep)
         .filter_map(|(group, keep)| keep.then_some(group))
@@ -157,10 +161,10 @@ pub fn all(found: &Found, wanted: impl Fn(&Path, &str) -> bool + Sync) -> Vec<So
     kept.into_iter().flatten().collect()
 }
 
-fn main(file: &SessionFile) -> Source {
-    Source {
+fn main(file: &SessionFile) -> SearchFile {
+    SearchFile {
         path: file.path.clone(),
-        holds: Holds::Session,
+        holds: SearchFileKind::Session,
         session: file.id.clone(),
         folder: file.folder.clone(),
         bytes: file.bytes,
@@ -168,10 +172,10 @@ fn main(file: &SessionFile) -> Source {
     }
 }
 
-fn agent(file: &AgentFile, session: &str) -> Source {
-    Source {
+fn agent(file: &SubAgentFile, session: &str) -> SearchFile {
+    SearchFile {
         path: file.path.clone(),
-        holds: Holds::Agent(file.id.clone()),
+        holds: SearchFileKind::Agent(file.id.clone()),
         session: session.to_owned(),
         folder: file.folder.clone(),
         bytes: file.bytes,
@@ -179,18 +183,20 @@ fn agent(file: &AgentFile, session: &str) -> Source {
     }
 }
 
-fn outputs(session: &SessionFile) -> impl Iterator<Item = Source> + use<'_> {
-    side::tool_results(session).into_iter().filter_map(|path| {
-        let metadata = open::look(&path).ok()?;
-        Some(Source {
-            path,
-            holds: Holds::Output,
-            session: session.id.clone(),
-            folder: session.folder.clone(),
-            bytes: metadata.len(),
-            modified: open::modified(&metadata),
+fn outputs(session: &SessionFile) -> impl Iterator<Item = SearchFile> + use<'_> {
+    side_files::tool_results(session)
+        .into_iter()
+        .filter_map(|path| {
+            let metadata = open::stat_regular_file(&path).ok()?;
+            Some(SearchFile {
+                path,
+                holds: SearchFileKind::Output,
+                session: session.id.clone(),
+                folder: session.folder.clone(),
+                bytes: metadata.len(),
+                modified: open::modified(&metadata),
+            })
         })
-    })
 }
 
 /// The project that a file belongs to: of the first directory its lines name, else the name
@@ -214,7 +220,7 @@ pub fn project(path: &Path, folder: &str) -> String {
 
 fn start(path: &Path) -> Option<Vec<u8>> {
     let (file, _) = open::open(path).ok()?;
-    let mut bytes = vec![0; family::START as usize];
+    let mut bytes = vec![0; session_with_agents::START as usize];
     let read = open::read_at(&file, &mut bytes, 0).ok()?;
     bytes.truncate(read);
     Some(bytes)
@@ -223,13 +229,20 @@ fn start(path: &Path) -> Option<Vec<u8>> {
 /// What to call a session, by its end and its start: clients write titles at the end again
 /// and again.
 pub fn title(path: &Path) -> Option<String> {
-    let reader = Reader {
+    let reader = SessionReader {
         threads: 1,
         window: END,
-        ..Reader::default()
+        ..SessionReader::default()
     };
-    let end = reader.read_end(path, Role::Main, 1, END).ok()?.session;
-    let start = || reader.read_start(path, Role::Main, family::START).ok();
+    let end = reader
+        .read_end(path, TranscriptRole::Main, 1, END)
+        .ok()?
+        .session;
+    let start = || {
+        reader
+            .read_start(path, TranscriptRole::Main, session_with_agents::START)
+            .ok()
+    };
     let given = end.given_title().map(str::to_owned);
     given.or_else(|| start()?.session.title(&HashMap::new()))
 }
@@ -239,13 +252,13 @@ const END: u64 = 256 << 10;
 
 /// What to look for, and where.
 #[derive(Clone, Debug)]
-pub struct Search<'a> {
+pub struct SearchRequest<'a> {
     /// The text.
-    pub query: &'a Query,
+    pub query: &'a TextQuery,
     /// The places.
-    pub scope: &'a Scope,
+    pub scope: &'a SearchScope,
     /// The time.
-    pub span: Span,
+    pub span: SearchTimeRange,
 }
 
 /// How large a part is. Its hits are held at once, so it is smaller than for other scans.
@@ -255,31 +268,31 @@ const PART: u64 = 2 << 20;
 const WAITING: usize = 2_000;
 
 /// What a thread hands over: the hits of a part, each with the offset of its line.
-type Looked = Result<Vec<(u64, Hit)>, Error>;
+type SearchPartResult = Result<Vec<(u64, SearchHit)>, StoreError>;
 
 /// Searches `sources` and calls `each` with every hit, in order, until it breaks off. Files
 /// that cannot be read are named in the warnings.
 pub fn search(
-    sources: &[Source],
-    what: &Search<'_>,
+    sources: &[SearchFile],
+    what: &SearchRequest<'_>,
     threads: usize,
-    mut each: impl FnMut(&Source, Hit) -> ControlFlow<()>,
-) -> Vec<Warning> {
+    mut each: impl FnMut(&SearchFile, SearchHit) -> ControlFlow<()>,
+) -> Vec<FileWarning> {
     let parts = parts(sources, what);
-    let board = Board::new(parts.len());
+    let board = SearchQueue::new(parts.len());
     let mut warnings = Vec::new();
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, parts.len().max(1)) {
             scope.spawn(|| {
-                let _guard = Guard(&board);
-                let mut finder = Finder::new(what.query);
+                let _guard = SearchStopGuard(&board);
+                let mut finder = TextFinder::new(what.query);
                 while let Some(at) = board.take() {
                     let source = &sources[parts[at].file];
                     board.put(at, look(&mut finder, source, &parts[at], what));
                 }
             });
         }
-        let mut lines = Lines::default();
+        let mut lines = LineCounter::default();
         for part in &parts {
             let source = &sources[part.file];
             let flow = match board.next() {
@@ -302,7 +315,7 @@ pub fn search(
     warnings
 }
 
-fn parts(sources: &[Source], what: &Search<'_>) -> Vec<Part> {
+fn parts(sources: &[SearchFile], what: &SearchRequest<'_>) -> Vec<FilePart> {
     let mut all = Vec::new();
     for (file, source) in sources.iter().enumerate() {
         if !what.span.takes_file(source.modified) {
@@ -310,45 +323,52 @@ fn parts(sources: &[Source], what: &Search<'_>) -> Vec<Part> {
         }
         // The output of a tool is text that may match across lines.
         let step = match source.holds {
-            Holds::Output => u64::MAX,
-            Holds::Session | Holds::Agent(_) => PART,
+            SearchFileKind::Output => u64::MAX,
+            SearchFileKind::Session | SearchFileKind::Agent(_) => PART,
         };
         let mut start = 0;
         while start < source.bytes {
             let end = source.bytes.min(start.saturating_add(step));
-            all.push(Part { file, start, end });
+            all.push(FilePart { file, start, end });
             start = end;
         }
     }
     all
 }
 
-fn look(finder: &mut Finder, source: &Source, part: &Part, what: &Search<'_>) -> Looked {
+fn look(
+    finder: &mut TextFinder,
+    source: &SearchFile,
+    part: &FilePart,
+    what: &SearchRequest<'_>,
+) -> SearchPartResult {
     let (file, _) = open::open(&source.path)?;
     let mut hits = Vec::new();
     let read = match &source.holds {
-        Holds::Output => output(finder, source, part, what, &file, &mut hits),
-        Holds::Session => transcript(finder, source, part, what, None, &file, &mut hits),
-        Holds::Agent(id) => transcript(finder, source, part, what, Some(id), &file, &mut hits),
+        SearchFileKind::Output => output(finder, source, part, what, &file, &mut hits),
+        SearchFileKind::Session => transcript(finder, source, part, what, None, &file, &mut hits),
+        SearchFileKind::Agent(id) => {
+            transcript(finder, source, part, what, Some(id), &file, &mut hits)
+        }
     };
-    read.map_err(|why| Error::io(&source.path, why))?;
+    read.map_err(|why| StoreError::io(&source.path, why))?;
     Ok(hits)
 }
 
 fn transcript(
-    finder: &mut Finder,
-    source: &Source,
-    part: &Part,
-    what: &Search<'_>,
+    finder: &mut TextFinder,
+    source: &SearchFile,
+    part: &FilePart,
+    what: &SearchRequest<'_>,
     agent: Option<&String>,
     file: &File,
-    hits: &mut Vec<(u64, Hit)>,
+    hits: &mut Vec<(u64, SearchHit)>,
 ) -> std::io::Result<()> {
     let mut failed = None;
     part.read(file, |stretch| {
         let (offset, piece) = match stretch {
-            Stretch::Lines(offset, piece) => (offset, piece),
-            Stretch::Passed(line) => {
+            ScannedLines::Lines(offset, piece) => (offset, piece),
+            ScannedLines::Passed(line) => {
                 match long_line(finder, source, what, &line, file) {
                     Ok(found) => {
                         hits.extend(found.map(|found| (line.offset, hit(None, agent, found))))
@@ -374,12 +394,12 @@ fn transcript(
 /// The first match in a line that is too long to be held. Nobody knows what stands where in it,
 /// so it is looked through as it is written.
 fn long_line(
-    finder: &Finder,
-    source: &Source,
-    what: &Search<'_>,
-    line: &PassedLine,
+    finder: &TextFinder,
+    source: &SearchFile,
+    what: &SearchRequest<'_>,
+    line: &OversizedLine,
     file: &File,
-) -> std::io::Result<Option<Match>> {
+) -> std::io::Result<Option<TextMatch>> {
     let mut first = None;
     if !what.scope.takes_other() || !what.span.takes(Time(source.modified)) {
         return Ok(first);
@@ -387,21 +407,21 @@ fn long_line(
     long_lines::filled_windows(file, line, |_, window| {
         let text = String::from_utf8_lossy(window);
         finder.output(&text, 0, what.scope, &mut |_, found| {
-            let place = Where::Other;
-            first.get_or_insert(Match { place, ..found });
+            let place = TextKind::Other;
+            first.get_or_insert(TextMatch { place, ..found });
         });
         Ok(first.is_none())
     })?;
     Ok(first)
 }
 
-fn hit(entry: Option<&Entry>, agent: Option<&String>, found: Match) -> Hit {
+fn hit(entry: Option<&Entry>, agent: Option<&String>, found: TextMatch) -> SearchHit {
     let named = || {
         entry
             .and_then(|entry| entry.agent.as_ref())
             .map(ToString::to_string)
     };
-    Hit {
+    SearchHit {
         line: 0,
         uuid: entry
             .and_then(|entry| entry.uuid.as_ref())
@@ -416,12 +436,12 @@ fn hit(entry: Option<&Entry>, agent: Option<&String>, found: Match) -> Hit {
 const OVERLAP: usize = 64 << 10;
 
 fn output(
-    finder: &mut Finder,
-    source: &Source,
-    part: &Part,
-    what: &Search<'_>,
+    finder: &mut TextFinder,
+    source: &SearchFile,
+    part: &FilePart,
+    what: &SearchRequest<'_>,
     file: &File,
-    hits: &mut Vec<(u64, Hit)>,
+    hits: &mut Vec<(u64, SearchHit)>,
 ) -> std::io::Result<()> {
     if !what.scope.takes_output() || !what.span.takes(Time(source.modified)) {
         return Ok(());
@@ -432,8 +452,8 @@ fn output(
     part.read(file, |stretch| {
         // Output without a line end for so long is no text; each part of it is looked at alone.
         let piece = match stretch {
-            Stretch::Lines(_, piece) => piece,
-            Stretch::Passed(passed) => {
+            ScannedLines::Lines(_, piece) => piece,
+            ScannedLines::Passed(passed) => {
                 tail.clear();
                 match long_line(finder, source, what, &passed, file) {
                     Ok(found) => {
@@ -461,8 +481,8 @@ fn output(
     failed.map_or(Ok(()), Err)
 }
 
-fn output_hit(source: &Source, line: u64, found: Match) -> Hit {
-    Hit {
+fn output_hit(source: &SearchFile, line: u64, found: TextMatch) -> SearchHit {
+    SearchHit {
         line,
         uuid: None,
         at: Some(Time(source.modified)),
@@ -473,21 +493,21 @@ fn output_hit(source: &Source, line: u64, found: Match) -> Hit {
 
 /// Counts lines, only of files that have hits and each byte once.
 #[derive(Default)]
-struct Lines {
+struct LineCounter {
     /// Which file, how far it was counted, and how many lines ended before that.
     counted: Option<(usize, File, u64, u64)>,
 }
 
-impl Lines {
+impl LineCounter {
     fn hand_on(
         &mut self,
         file: usize,
-        source: &Source,
-        hits: Vec<(u64, Hit)>,
-        each: &mut impl FnMut(&Source, Hit) -> ControlFlow<()>,
+        source: &SearchFile,
+        hits: Vec<(u64, SearchHit)>,
+        each: &mut impl FnMut(&SearchFile, SearchHit) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for (offset, mut hit) in hits {
-            if source.holds != Holds::Output {
+            if source.holds != SearchFileKind::Output {
                 hit.line = self.line(file, source, offset);
             }
             each(source, hit)?;
@@ -495,7 +515,7 @@ impl Lines {
         ControlFlow::Continue(())
     }
 
-    fn line(&mut self, file: usize, source: &Source, offset: u64) -> u64 {
+    fn line(&mut self, file: usize, source: &SearchFile, offset: u64) -> u64 {
         if self
             .counted
             .as_ref()
@@ -514,8 +534,8 @@ impl Lines {
 }
 
 /// Where threads take parts and put what they found.
-struct Board {
-    state: Mutex<State>,
+struct SearchQueue {
+    state: Mutex<SearchQueueState>,
     /// Something was put.
     done: Condvar,
     /// There is room again.
@@ -524,17 +544,17 @@ struct Board {
 }
 
 #[derive(Default)]
-struct State {
+struct SearchQueueState {
     taken: usize,
     handed: usize,
-    done: BTreeMap<usize, Looked>,
+    done: BTreeMap<usize, SearchPartResult>,
     waiting: usize,
     stopped: bool,
 }
 
-impl Board {
-    fn new(parts: usize) -> Board {
-        Board {
+impl SearchQueue {
+    fn new(parts: usize) -> SearchQueue {
+        SearchQueue {
             state: Mutex::default(),
             done: Condvar::new(),
             room: Condvar::new(),
@@ -542,7 +562,7 @@ impl Board {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SearchQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -564,7 +584,7 @@ impl Board {
         }
     }
 
-    fn put(&self, at: usize, part: Looked) {
+    fn put(&self, at: usize, part: SearchPartResult) {
         let mut state = self.lock();
         state.waiting += part.as_ref().map_or(0, Vec::len);
         state.done.insert(at, part);
@@ -574,7 +594,7 @@ impl Board {
     }
 
     /// What was found in the part that is due; `None` if a thread failed.
-    fn next(&self) -> Option<Looked> {
+    fn next(&self) -> Option<SearchPartResult> {
         let mut state = self.lock();
         loop {
             let due = state.handed;
@@ -602,9 +622,9 @@ impl Board {
 }
 
 /// Stops everything if its thread panics, so that nobody waits for it.
-struct Guard<'a>(&'a Board);
+struct SearchStopGuard<'a>(&'a SearchQueue);
 
-impl Drop for Guard<'_> {
+impl Drop for SearchStopGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop();

@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::list;
+use crate::client_session_list;
 
 /// Whether a path below a config folder, or below the folder of a transcript outside of any, is a
 /// file of this session that an archive may bring back. `session-env` is not: the client runs the
@@ -85,7 +85,7 @@ pub fn is_of_any_session(path: &Path) -> bool {
     };
     let name = parts.last().copied().unwrap_or_default();
     let name = without_aside(name);
-    if name.ends_with(".jsonl") || name == list::NAME {
+    if name.ends_with(".jsonl") || name == client_session_list::NAME {
         return true;
     }
     let rest = |at: usize| &parts[at + 1..];
@@ -140,7 +140,9 @@ fn is_agent(name: &str) -> bool {
 
 /// Whether a text can be the name of a session.
 fn is_name(text: &str) -> bool {
-    crate::side::is_plain(text) && !text.starts_with('.') && !text.chars().any(char::is_control)
+    crate::side_files::is_plain_file_name(text)
+        && !text.starts_with('.')
+        && !text.chars().any(char::is_control)
 }
 
 /// Whether a text is an id as the client makes them.

@@ -8,22 +8,24 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, Entry, Registry, Says, Signal, Zones};
+use unspool_model::view::status::{
+    self, HookSignal, RegistryEntry, RegistryState, RegistryStatus, ZoneOffsets,
+};
 
-use crate::events::{self, Events, Noted};
-use crate::live;
-use crate::side::{self, Running};
+use crate::hook_events::{self, HookEventStore, RecordedHookEvent};
+use crate::session_in_use;
+use crate::side_files::{self, RunningClient};
 
 /// All that is known, as it was at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Signals {
+pub struct KnownSignals {
     /// What the registry says, by session.
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, RegistryEntry>,
     /// Sessions in the background, by session.
-    jobs: HashMap<String, status::Job>,
+    jobs: HashMap<String, status::BackgroundJob>,
     /// Folders whose clients keep a registry.
     registries: HashSet<PathBuf>,
-    events: Option<Events>,
+    events: Option<HookEventStore>,
     /// Which sessions told something, and when last.
     told: HashMap<String, i64>,
     now: i64,
@@ -36,18 +38,18 @@ const NEW: u64 = 128 << 10;
 /// A day, in milliseconds.
 const DAY: i64 = 86_400_000;
 
-impl Signals {
+impl KnownSignals {
     /// Looks around once; `now` is in milliseconds since 1970.
     pub fn look<P: AsRef<Path>>(
         configs: impl IntoIterator<Item = P>,
-        events: Option<&Events>,
+        events: Option<&HookEventStore>,
         now: i64,
-    ) -> Signals {
-        let mut signals = Signals {
-            told: events.map(Events::told).unwrap_or_default(),
+    ) -> KnownSignals {
+        let mut signals = KnownSignals {
+            told: events.map(HookEventStore::told).unwrap_or_default(),
             events: events.cloned(),
             now,
-            ..Signals::default()
+            ..KnownSignals::default()
         };
         for config in configs {
             signals.registry(config.as_ref());
@@ -60,17 +62,17 @@ impl Signals {
         if config.join("sessions").is_dir() {
             self.registries.insert(config.to_owned());
         }
-        for job in side::jobs(config) {
+        for job in side_files::jobs(config) {
             let (session, job) = background(job);
             self.jobs.insert(session, job);
         }
-        for running in side::registry(config) {
+        for running in side_files::registry(config) {
             let Some(id) = running.session.clone() else {
                 continue;
             };
             let entry = entry(&running);
             // Who was killed leaves its note behind; who lives counts, then who spoke last.
-            let rank = |entry: &Entry| (entry.alive, entry.since);
+            let rank = |entry: &RegistryEntry| (entry.alive, entry.since);
             let known = self.entries.get(&id);
             if known.is_none_or(|known| rank(known) < rank(&entry)) {
                 self.entries.insert(id, entry);
@@ -85,28 +87,28 @@ impl Signals {
     }
 
     /// The sessions in the background.
-    pub fn jobs(&self) -> impl Iterator<Item = (&str, &status::Job)> {
+    pub fn jobs(&self) -> impl Iterator<Item = (&str, &status::BackgroundJob)> {
         self.jobs.iter().map(|(session, job)| (&**session, job))
     }
 
     /// What is known about a session in this config folder.
-    pub fn of(&self, config: &Path, session: &str) -> status::Signals {
+    pub fn of(&self, config: &Path, session: &str) -> status::StatusSignals {
         let job = self.jobs.get(session);
         let entry = self.entries.get(session).cloned();
-        status::Signals {
+        status::StatusSignals {
             hooks: self.hooks(session),
-            registry: match entry.or_else(|| job.and_then(status::Job::entry)) {
-                Some(entry) => Registry::Entry(entry),
-                None if self.registries.contains(config) => Registry::Missing,
-                None => Registry::Unknown,
+            registry: match entry.or_else(|| job.and_then(status::BackgroundJob::entry)) {
+                Some(entry) => RegistryState::Entry(entry),
+                None if self.registries.contains(config) => RegistryState::Missing,
+                None => RegistryState::Unknown,
             },
             zones: zones(),
             job: job.cloned(),
         }
     }
 
-    fn hooks(&self, session: &str) -> Vec<Signal> {
-        let at = self.told.get(&events::key(session));
+    fn hooks(&self, session: &str) -> Vec<HookSignal> {
+        let at = self.told.get(&hook_events::key(session));
         let Some((events, at)) = self.events.as_ref().zip(at) else {
             return Vec::new();
         };
@@ -117,11 +119,11 @@ impl Signals {
 }
 
 /// A session in the background, with the id by which it is known.
-fn background(job: side::Job) -> (String, status::Job) {
+fn background(job: side_files::BackgroundJobState) -> (String, status::BackgroundJob) {
     let time = |text: Option<String>| text.as_deref().and_then(Time::parse);
     // Of a session that has no id yet, the job has one.
     let session = job.session.unwrap_or_else(|| job.id.clone());
-    let job = status::Job {
+    let job = status::BackgroundJob {
         id: job.id,
         state: job.state.unwrap_or_default(),
         detail: job.detail,
@@ -134,27 +136,27 @@ fn background(job: side::Job) -> (String, status::Job) {
 }
 
 /// An event that was noted, as the model takes it.
-pub fn signal(noted: &Noted) -> Signal {
-    Signal {
+pub fn signal(noted: &RecordedHookEvent) -> HookSignal {
+    HookSignal {
         at: Time(noted.at),
         event: noted.event(),
     }
 }
 
 /// What a note in the registry says.
-pub fn entry(running: &Running) -> Entry {
+pub fn entry(running: &RunningClient) -> RegistryEntry {
     let number = |name: &str| running.all[name].as_i64();
     let since = number("statusUpdatedAt").or_else(|| number("updatedAt"));
-    Entry {
-        says: running.status.as_deref().and_then(Says::named),
+    RegistryEntry {
+        says: running.status.as_deref().and_then(RegistryStatus::named),
         since: Some(Time(since.unwrap_or(running.modified))),
-        alive: live::alive(running),
+        alive: session_in_use::alive(running),
     }
 }
 
 /// What the system knows about zones.
-pub fn zones() -> Zones {
-    Zones(|name, at| {
+pub fn zones() -> ZoneOffsets {
+    ZoneOffsets(|name, at| {
         let zone = match name {
             Some(name) => jiff::tz::TimeZone::get(name).ok()?,
             None => jiff::tz::TimeZone::system(),
@@ -179,17 +181,17 @@ mod tests {
         fs::write(root.join("sessions").join(name), text).unwrap();
     }
 
-    fn registered(root: &Path, session: &str) -> Registry {
-        let signals = Signals::look([root], None, NOW);
+    fn registered(root: &Path, session: &str) -> RegistryState {
+        let signals = KnownSignals::look([root], None, NOW);
         signals.of(root, session).registry
     }
 
     #[test]
     fn without_a_registry_nothing_is_known() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(registered(dir.path(), "s"), Registry::Unknown);
+        assert_eq!(registered(dir.path(), "s"), RegistryState::Unknown);
         fs::create_dir(dir.path().join("sessions")).unwrap();
-        assert_eq!(registered(dir.path(), "s"), Registry::Missing);
+        assert_eq!(registered(dir.path(), "s"), RegistryState::Missing);
     }
 
     #[test]
@@ -207,17 +209,17 @@ mod tests {
         );
         note(dir.path(), "1.json", &away);
         let entry = |says, since, alive| {
-            Registry::Entry(Entry {
+            RegistryState::Entry(RegistryEntry {
                 says: Some(says),
                 since: Some(Time(since)),
                 alive,
             })
         };
         let of = |session| registered(dir.path(), session);
-        assert_eq!(of("a"), entry(Says::Waiting, 7, Some(true)));
-        assert_eq!(of("b"), entry(Says::Busy, 5, Some(false)));
-        assert_eq!(of("c"), entry(Says::Idle, 5, None));
-        assert_eq!(of("d"), Registry::Missing);
+        assert_eq!(of("a"), entry(RegistryStatus::Waiting, 7, Some(true)));
+        assert_eq!(of("b"), entry(RegistryStatus::Busy, 5, Some(false)));
+        assert_eq!(of("c"), entry(RegistryStatus::Idle, 5, None));
+        assert_eq!(of("d"), RegistryState::Missing);
     }
 
     #[test]
@@ -228,27 +230,30 @@ mod tests {
         note(dir.path(), "4000000.json", dead);
         let text = format!(r#"{{"pid":{pid},"sessionId":"a","status":"idle","updatedAt":5}}"#);
         note(dir.path(), &format!("{pid}.json"), &text);
-        let Registry::Entry(entry) = registered(dir.path(), "a") else {
+        let RegistryState::Entry(entry) = registered(dir.path(), "a") else {
             panic!("it is there");
         };
-        assert_eq!((entry.says, entry.alive), (Some(Says::Idle), Some(true)));
+        assert_eq!(
+            (entry.says, entry.alive),
+            (Some(RegistryStatus::Idle), Some(true))
+        );
     }
 
     #[test]
     fn what_hooks_told_is_found_by_session() {
         let dir = tempfile::tempdir().unwrap();
-        let events = Events::open(&dir.path().join("events"));
+        let events = HookEventStore::open(&dir.path().join("events"));
         for (at, name) in [(1, "UserPromptSubmit"), (2, "Stop")] {
-            let noted = Noted {
+            let noted = RecordedHookEvent {
                 at,
                 session: "a".into(),
                 event: name.into(),
                 running: Some((vec!["x".into()], vec![])),
-                ..Noted::default()
+                ..RecordedHookEvent::default()
             };
             events.note(&noted).unwrap();
         }
-        let signals = Signals::look([dir.path()], Some(&events), NOW);
+        let signals = KnownSignals::look([dir.path()], Some(&events), NOW);
         let hooks = signals.of(dir.path(), "a").hooks;
         let names: Vec<_> = hooks
             .iter()

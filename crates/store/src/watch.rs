@@ -18,7 +18,7 @@ use crate::read_folder;
 
 /// What a watch tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum WatchEvent {
     /// Something may have changed at this path.
     At(PathBuf),
     /// Hints were lost: anything may have changed.
@@ -34,16 +34,16 @@ pub enum Seen {
 
 /// A folder to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct WatchRoot {
     /// Where it is; it need not exist yet.
     pub dir: PathBuf,
     /// What stands in it.
-    pub kind: Kind,
+    pub kind: WatchRootKind,
 }
 
 /// What stands in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WatchRootKind {
     /// Projects with their sessions and sub-agents.
     Projects,
     /// Files only.
@@ -52,7 +52,7 @@ pub enum Kind {
 
 /// Why a folder is not watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum WatchError {
     /// It is not there.
     Gone,
     /// The system does not let us watch as many.
@@ -62,9 +62,9 @@ pub enum Refused {
 }
 
 /// Where hints come from: the system, or a test.
-pub trait Hints: Send {
-    /// Begins to watch a folder, and only the folder itself unless [`Hints::is_deep`].
-    fn watch(&mut self, dir: &Path) -> Result<(), Refused>;
+pub trait WatchBackend: Send {
+    /// Begins to watch a folder, and only the folder itself unless [`WatchBackend::is_deep`].
+    fn watch(&mut self, dir: &Path) -> Result<(), WatchError>;
     /// No longer watches it.
     fn forget(&mut self, dir: &Path);
     /// Whether a watch reaches everything below a folder by itself.
@@ -75,7 +75,7 @@ pub trait Hints: Send {
 
 /// What comes from the system, before it is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Raw {
+pub enum RawWatchEvent {
     /// Something at this path is new, has grown, or is another one.
     Changed(PathBuf),
     /// A folder or file is no longer at this path.
@@ -90,40 +90,45 @@ pub enum Raw {
 
 /// A running watch; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Watch {
-    raw: Sender<Raw>,
+pub struct FolderWatch {
+    raw: Sender<RawWatchEvent>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Watches folders with what the system offers.
-    pub fn start(roots: Vec<Root>, tell: impl Fn(Seen) + Send + 'static) -> std::io::Result<Watch> {
-        let make = |raw| system::hints(raw).map(|hints| Box::new(hints) as Box<dyn Hints>);
-        Watch::by(make, roots, tell)
+    pub fn start(
+        roots: Vec<WatchRoot>,
+        tell: impl Fn(WatchEvent) + Send + 'static,
+    ) -> std::io::Result<FolderWatch> {
+        let make = |raw| system::hints(raw).map(|hints| Box::new(hints) as Box<dyn WatchBackend>);
+        FolderWatch::by(make, roots, tell)
     }
 
     /// Watches folders with hints from anywhere: `make` gets where to put what it hears.
     pub fn by(
-        make: impl FnOnce(Sender<Raw>) -> Result<Box<dyn Hints>, String> + Send + 'static,
-        roots: Vec<Root>,
-        tell: impl Fn(Seen) + Send + 'static,
-    ) -> std::io::Result<Watch> {
+        make: impl FnOnce(Sender<RawWatchEvent>) -> Result<Box<dyn WatchBackend>, String>
+        + Send
+        + 'static,
+        roots: Vec<WatchRoot>,
+        tell: impl Fn(WatchEvent) + Send + 'static,
+    ) -> std::io::Result<FolderWatch> {
         let (raw, heard) = mpsc::channel();
         let sender = raw.clone();
         let thread = std::thread::Builder::new().name("watch".into());
         let thread = thread.spawn(move || match make(sender) {
-            Ok(hints) => Watcher::new(hints, roots, tell).run(heard),
+            Ok(hints) => FolderWatchLoop::new(hints, roots, tell).run(heard),
             Err(why) => {
                 for root in roots {
                     let why = why.clone();
-                    tell(Seen::Blind {
+                    tell(WatchEvent::Blind {
                         root: root.dir,
                         why,
                     });
                 }
             }
         })?;
-        Ok(Watch {
+        Ok(FolderWatch {
             raw,
             thread: Some(thread),
         })
@@ -131,13 +136,13 @@ impl Watch {
 
     /// Looks again for folders that were not there when they were to be watched.
     pub fn again(&self) {
-        let _ = self.raw.send(Raw::Again);
+        let _ = self.raw.send(RawWatchEvent::Again);
     }
 }
 
-impl Drop for Watch {
+impl Drop for FolderWatch {
     fn drop(&mut self) {
-        let _ = self.raw.send(Raw::Stop);
+        let _ = self.raw.send(RawWatchEvent::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -147,17 +152,17 @@ impl Drop for Watch {
 /// Below the folder of a session sub-agents may start others, this deep.
 const DEPTH: usize = 9;
 
-struct Watcher<T> {
-    hints: Box<dyn Hints>,
-    roots: Vec<Root>,
+struct FolderWatchLoop<T> {
+    hints: Box<dyn WatchBackend>,
+    roots: Vec<WatchRoot>,
     tell: T,
     watched: HashSet<PathBuf>,
     blind: HashSet<PathBuf>,
 }
 
-impl<T: Fn(Seen)> Watcher<T> {
-    fn new(hints: Box<dyn Hints>, roots: Vec<Root>, tell: T) -> Watcher<T> {
-        Watcher {
+impl<T: Fn(WatchEvent)> FolderWatchLoop<T> {
+    fn new(hints: Box<dyn WatchBackend>, roots: Vec<WatchRoot>, tell: T) -> FolderWatchLoop<T> {
+        FolderWatchLoop {
             hints,
             roots,
             tell,
@@ -166,23 +171,23 @@ impl<T: Fn(Seen)> Watcher<T> {
         }
     }
 
-    fn run(mut self, heard: Receiver<Raw>) {
+    fn run(mut self, heard: Receiver<RawWatchEvent>) {
         self.cover(false);
         for raw in heard {
             match raw {
-                Raw::Stop => return,
-                Raw::Again => self.cover(true),
-                Raw::Lost => {
+                RawWatchEvent::Stop => return,
+                RawWatchEvent::Again => self.cover(true),
+                RawWatchEvent::Lost => {
                     // Folders may have been made that nobody told us of.
                     for root in self.roots.clone() {
                         self.walk(&root, &root.dir, false);
                     }
-                    (self.tell)(Seen::Lost);
+                    (self.tell)(WatchEvent::Lost);
                 }
-                Raw::Changed(path) => self.changed(path),
-                Raw::Left(path) => {
+                RawWatchEvent::Changed(path) => self.changed(path),
+                RawWatchEvent::Left(path) => {
                     self.left(&path);
-                    (self.tell)(Seen::At(path));
+                    (self.tell)(WatchEvent::At(path));
                 }
             }
         }
@@ -200,9 +205,9 @@ impl<T: Fn(Seen)> Watcher<T> {
         }
     }
 
-    fn blinded(&mut self, root: &Root, why: String) {
+    fn blinded(&mut self, root: &WatchRoot, why: String) {
         if self.blind.insert(root.dir.clone()) {
-            (self.tell)(Seen::Blind {
+            (self.tell)(WatchEvent::Blind {
                 root: root.dir.clone(),
                 why,
             });
@@ -214,37 +219,37 @@ impl<T: Fn(Seen)> Watcher<T> {
         let Some(root) = root.cloned() else {
             return;
         };
-        let inner = root.kind == Kind::Projects && path != root.dir;
+        let inner = root.kind == WatchRootKind::Projects && path != root.dir;
         // Most hints are about transcripts that grow, which need not be asked what they are.
         let is_transcript = path.extension().is_some_and(|end| end == "jsonl");
         if inner && !is_transcript && path.is_dir() {
             self.walk(&root, &path, true);
         }
-        (self.tell)(Seen::At(path));
+        (self.tell)(WatchEvent::At(path));
     }
 
     /// Watches a folder and those in it. What stands in it may be older than the watch, so it
     /// is told.
-    fn walk(&mut self, root: &Root, dir: &Path, tell: bool) {
+    fn walk(&mut self, root: &WatchRoot, dir: &Path, tell: bool) {
         let deep = self.hints.is_deep();
         let reached = self.watched.contains(dir) || deep && self.watched.contains(&root.dir);
         if !reached {
             match self.hints.watch(dir) {
                 Ok(()) => drop(self.watched.insert(dir.into())),
-                Err(Refused::Gone) => return,
-                Err(Refused::Limit) => {
+                Err(WatchError::Gone) => return,
+                Err(WatchError::Limit) => {
                     let why = "the system's limit of watched directories is reached".to_owned();
                     return self.blinded(root, why);
                 }
-                Err(Refused::Other(why)) => return self.blinded(root, why),
+                Err(WatchError::Other(why)) => return self.blinded(root, why),
             }
         }
-        if !tell && (deep || root.kind == Kind::Flat) {
+        if !tell && (deep || root.kind == WatchRootKind::Flat) {
             return;
         }
         let entries = read_folder::entries(dir).into_iter().flatten().flatten();
-        if root.kind == Kind::Flat {
-            return entries.for_each(|entry| (self.tell)(Seen::At(entry.path())));
+        if root.kind == WatchRootKind::Flat {
+            return entries.for_each(|entry| (self.tell)(WatchEvent::At(entry.path())));
         }
         for entry in entries {
             let path = entry.path();
@@ -254,7 +259,7 @@ impl<T: Fn(Seen)> Watcher<T> {
             let is_transcript = path.extension().is_some_and(|end| end == "jsonl");
             if is_transcript {
                 if tell {
-                    (self.tell)(Seen::At(path));
+                    (self.tell)(WatchEvent::At(path));
                 }
             } else if holds_sessions(&root.dir, &path)
                 && (kind.is_dir() || (kind.is_symlink() && leads_out(&path, &root.dir)))
@@ -302,24 +307,26 @@ fn holds_sessions(root: &Path, dir: &Path) -> bool {
 
 /// Hints from the system.
 mod system {
-    use super::{Path, PathBuf, Raw, Refused, Sender};
+    use super::{Path, PathBuf, RawWatchEvent, Sender, WatchError};
     use notify::event::{EventKind, ModifyKind, RenameMode};
     use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-    pub struct System(RecommendedWatcher);
+    pub struct SystemWatchBackend(RecommendedWatcher);
 
-    pub fn hints(raw: Sender<Raw>) -> Result<System, String> {
+    pub fn hints(raw: Sender<RawWatchEvent>) -> Result<SystemWatchBackend, String> {
         let handler = move |event: notify::Result<Event>| match event {
             Ok(event) => understand(event, &raw),
-            Err(_) => drop(raw.send(Raw::Lost)),
+            Err(_) => drop(raw.send(RawWatchEvent::Lost)),
         };
         let watcher = notify::recommended_watcher(handler);
-        watcher.map(System).map_err(|why| why.to_string())
+        watcher
+            .map(SystemWatchBackend)
+            .map_err(|why| why.to_string())
     }
 
-    fn understand(event: Event, raw: &Sender<Raw>) {
+    fn understand(event: Event, raw: &Sender<RawWatchEvent>) {
         if event.need_rescan() {
-            let _ = raw.send(Raw::Lost);
+            let _ = raw.send(RawWatchEvent::Lost);
             return;
         }
         let left = match event.kind {
@@ -330,26 +337,32 @@ mod system {
             EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => true,
             _ => false,
         };
-        let make: fn(PathBuf) -> Raw = if left { Raw::Left } else { Raw::Changed };
+        let make: fn(PathBuf) -> RawWatchEvent = if left {
+            RawWatchEvent::Left
+        } else {
+            RawWatchEvent::Changed
+        };
         for path in event.paths {
             let _ = raw.send(make(path));
         }
     }
 
-    impl super::Hints for System {
-        fn watch(&mut self, dir: &Path) -> Result<(), Refused> {
+    impl super::WatchBackend for SystemWatchBackend {
+        fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
             let mode = match self.is_deep() {
                 true => RecursiveMode::Recursive,
                 false => RecursiveMode::NonRecursive,
             };
             self.0.watch(dir, mode).map_err(|error| match error.kind {
-                ErrorKind::PathNotFound => Refused::Gone,
-                ErrorKind::MaxFilesWatch => Refused::Limit,
-                ErrorKind::Io(why) if why.kind() == std::io::ErrorKind::NotFound => Refused::Gone,
-                ErrorKind::Io(why) if why.kind() == std::io::ErrorKind::NotADirectory => {
-                    Refused::Gone
+                ErrorKind::PathNotFound => WatchError::Gone,
+                ErrorKind::MaxFilesWatch => WatchError::Limit,
+                ErrorKind::Io(why) if why.kind() == std::io::ErrorKind::NotFound => {
+                    WatchError::Gone
                 }
-                other => Refused::Other(notify::Error::new(other).to_string()),
+                ErrorKind::Io(why) if why.kind() == std::io::ErrorKind::NotADirectory => {
+                    WatchError::Gone
+                }
+                other => WatchError::Other(notify::Error::new(other).to_string()),
             })
         }
 
@@ -414,11 +427,11 @@ mod tests {
         deaf: Option<String>,
     }
 
-    impl Hints for Fake {
-        fn watch(&mut self, dir: &Path) -> Result<(), Refused> {
+    impl WatchBackend for Fake {
+        fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
             let mut watched = self.watched.lock().unwrap();
             if watched.len() >= self.most {
-                return Err(Refused::Limit);
+                return Err(WatchError::Limit);
             }
             watched.push(dir.into());
             Ok(())
@@ -438,21 +451,21 @@ mod tests {
     }
 
     struct Stage {
-        watch: Watch,
-        seen: Receiver<Seen>,
+        watch: FolderWatch,
+        seen: Receiver<WatchEvent>,
         fake: Fake,
     }
 
     impl Stage {
         fn new(fake: Fake, dir: &Path) -> Stage {
             let (tell, seen) = mpsc::channel();
-            let root = Root {
+            let root = WatchRoot {
                 dir: dir.into(),
-                kind: Kind::Projects,
+                kind: WatchRootKind::Projects,
             };
             let hints = fake.clone();
-            let watch = Watch::by(
-                move |_| Ok(Box::new(hints) as Box<dyn Hints>),
+            let watch = FolderWatch::by(
+                move |_| Ok(Box::new(hints) as Box<dyn WatchBackend>),
                 vec![root],
                 move |one| drop(tell.send(one)),
             )
@@ -461,7 +474,7 @@ mod tests {
         }
 
         /// What was told, when all that was heard so far is understood.
-        fn after(self, raw: &[Raw]) -> (Vec<Seen>, Vec<PathBuf>) {
+        fn after(self, raw: &[RawWatchEvent]) -> (Vec<WatchEvent>, Vec<PathBuf>) {
             for one in raw {
                 self.watch.raw.send(one.clone()).unwrap();
             }
@@ -513,8 +526,8 @@ mod tests {
         tree(root, &["p/s/subagents/deep"]);
         let file = root.join("p/s/subagents/deep/agent-1.jsonl");
         fs::write(&file, "{}\n").unwrap();
-        let (seen, watched) = stage.after(&[Raw::Changed(root.join("p/s"))]);
-        assert!(seen.contains(&Seen::At(file)), "{seen:?}");
+        let (seen, watched) = stage.after(&[RawWatchEvent::Changed(root.join("p/s"))]);
+        assert!(seen.contains(&WatchEvent::At(file)), "{seen:?}");
         assert!(watched.contains(&root.join("p/s/subagents/deep")));
     }
 
@@ -526,11 +539,14 @@ mod tests {
             most: 3,
             ..Fake::default()
         };
-        let (seen, watched) = Stage::new(fake, dir.path()).after(&[Raw::Again, Raw::Lost]);
+        let (seen, watched) =
+            Stage::new(fake, dir.path()).after(&[RawWatchEvent::Again, RawWatchEvent::Lost]);
         assert_eq!(watched.len(), 3);
-        let blind = seen.iter().filter(|one| matches!(one, Seen::Blind { .. }));
+        let blind = seen
+            .iter()
+            .filter(|one| matches!(one, WatchEvent::Blind { .. }));
         assert_eq!(blind.count(), 1, "{seen:?}");
-        assert!(seen.contains(&Seen::Lost));
+        assert!(seen.contains(&WatchEvent::Lost));
     }
 
     #[test]
@@ -540,9 +556,9 @@ mod tests {
             deaf: Some("it is on NFS".into()),
             ..free()
         };
-        let (seen, watched) = Stage::new(fake, dir.path()).after(&[Raw::Again]);
+        let (seen, watched) = Stage::new(fake, dir.path()).after(&[RawWatchEvent::Again]);
         let (root, why) = (dir.path().to_owned(), "it is on NFS".to_owned());
-        assert_eq!(seen, [Seen::Blind { root, why }]);
+        assert_eq!(seen, [WatchEvent::Blind { root, why }]);
         assert_eq!(watched, Vec::<PathBuf>::new());
     }
 
@@ -556,7 +572,10 @@ mod tests {
             std::thread::yield_now();
         }
         fs::rename(root.join("old"), root.join("new")).unwrap();
-        let raw = [Raw::Left(root.join("old")), Raw::Changed(root.join("new"))];
+        let raw = [
+            RawWatchEvent::Left(root.join("old")),
+            RawWatchEvent::Changed(root.join("new")),
+        ];
         let (_, watched) = stage.after(&raw);
         assert!(watched.iter().all(|dir| !dir.starts_with(root.join("old"))));
         assert!(watched.contains(&root.join("new/s/subagents")));
@@ -569,10 +588,10 @@ mod tests {
         let stage = Stage::new(free(), &root);
         tree(&root, &["p"]);
         fs::write(root.join("p/a.jsonl"), "{}\n").unwrap();
-        let (seen, watched) = stage.after(&[Raw::Again]);
+        let (seen, watched) = stage.after(&[RawWatchEvent::Again]);
         assert_eq!(watched.len(), 2);
         // Whether it was there in time for the first look is for the scheduler to say.
-        let told = seen.contains(&Seen::At(root.join("p/a.jsonl")));
+        let told = seen.contains(&WatchEvent::At(root.join("p/a.jsonl")));
         assert!(told || seen.is_empty());
     }
 
@@ -584,17 +603,17 @@ mod tests {
         let grown = root.join("p/a.jsonl");
         fs::write(&grown, "one\n").unwrap();
         let (tell, seen) = mpsc::channel();
-        let roots = vec![Root {
+        let roots = vec![WatchRoot {
             dir: root.clone(),
-            kind: Kind::Projects,
+            kind: WatchRootKind::Projects,
         }];
-        let _watch = Watch::start(roots, move |one| drop(tell.send(one))).unwrap();
+        let _watch = FolderWatch::start(roots, move |one| drop(tell.send(one))).unwrap();
         let wait = |wanted: &Path, change: &dyn Fn()| {
             let end = std::time::Instant::now() + Duration::from_secs(20);
             while std::time::Instant::now() < end {
                 change();
                 let next = seen.recv_timeout(Duration::from_millis(200));
-                if next == Ok(Seen::At(wanted.into())) {
+                if next == Ok(WatchEvent::At(wanted.into())) {
                     return true;
                 }
             }

@@ -6,15 +6,17 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use unspool_model::time::Time;
 use unspool_show::wire::edit::EditResult;
-use unspool_show::{Line, Tools};
+use unspool_show::{StyledLine, ToolDetail};
 
-use crate::level::Level;
-use crate::list::List;
-use crate::page::{Conversation, Facts, Hit, Look, Side, Want};
+use crate::conversation_view::ConversationView;
+use crate::loader_protocol::{
+    ConversationId, FindHit, PageOptions, PageRequest, SessionFacts, SidePanelKind,
+};
+use crate::session_list::SessionList;
 
 /// The state.
 #[derive(Debug)]
-pub struct App {
+pub struct BrowserApp {
     /// Columns and rows.
     pub size: (u16, u16),
     /// The clock.
@@ -26,11 +28,11 @@ pub struct App {
     /// What stands above everything, such as that this is a demo.
     pub banner: Option<String>,
     /// The list.
-    pub list: List,
+    pub list: SessionList,
     /// The session that is read; the list is below it.
-    pub session: Option<Opened>,
+    pub session: Option<SessionScreen>,
     /// What stands in front of it all.
-    pub overlay: Option<Overlay>,
+    pub overlay: Option<ScreenOverlay>,
     /// Shows what is chosen beside the list.
     pub preview: bool,
     /// Something to say, and whether it is bad.
@@ -43,7 +45,7 @@ pub struct App {
 
 /// A session that is read.
 #[derive(Debug)]
-pub struct Opened {
+pub struct SessionScreen {
     /// The number of its book.
     pub book: u64,
     /// Its file.
@@ -51,45 +53,45 @@ pub struct Opened {
     /// Its id.
     pub id: String,
     /// The session and the sub-agents one went into.
-    pub stack: Vec<Level>,
+    pub stack: Vec<ConversationView>,
     /// How much of tools.
-    pub tools: Tools,
+    pub tools: ToolDetail,
     /// With thinking.
     pub thinking: bool,
     /// What stands beside it.
-    pub side: Option<Beside>,
+    pub side: Option<SidePanel>,
     /// What is looked for.
-    pub find: Find,
+    pub find: SessionFind,
     /// What is known about it.
-    pub facts: Facts,
+    pub facts: SessionFacts,
     /// Why it cannot be read.
     pub failed: Option<String>,
     /// A place to go to once all was read: a sub-agent, and a line.
     pub(crate) goal: Option<(Option<String>, u32)>,
     /// Pages that were asked for.
-    pub(crate) asked: Option<Want>,
+    pub(crate) asked: Option<PageRequest>,
 }
 
 /// What stands beside a conversation.
 #[derive(Debug)]
-pub struct Beside {
+pub struct SidePanel {
     /// What.
-    pub side: Side,
+    pub side: SidePanelKind,
     /// Its lines; none until they come.
-    pub lines: Option<Vec<Line>>,
+    pub lines: Option<Vec<StyledLine>>,
     /// The first one that is shown.
     pub top: usize,
 }
 
 /// A search in a session.
 #[derive(Debug, Default)]
-pub struct Find {
+pub struct SessionFind {
     /// Whether somebody types.
     pub typing: bool,
     /// What to find.
     pub query: String,
     /// Where it is.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<FindHit>,
     /// The one that is shown.
     pub at: Option<usize>,
     /// Whether it still looks.
@@ -100,22 +102,22 @@ pub struct Find {
 
 /// What stands in front of it all.
 #[derive(Debug)]
-pub enum Overlay {
+pub enum ScreenOverlay {
     /// The keys.
     Help {
         /// The first line that is shown.
         top: usize,
     },
     /// A choice.
-    Menu(Menu),
+    Menu(ActionMenu),
     /// A copy of a session.
-    Trim(Trimming),
+    Trim(TrimDialog),
     /// The line of the file behind a block.
     Raw {
         /// Its number.
         line: u32,
         /// Its text; none until it comes.
-        lines: Option<Vec<Line>>,
+        lines: Option<Vec<StyledLine>>,
         /// The first one that is shown.
         top: usize,
     },
@@ -123,20 +125,20 @@ pub enum Overlay {
 
 /// A choice.
 #[derive(Debug)]
-pub struct Menu {
+pub struct ActionMenu {
     /// What is chosen.
     pub title: &'static str,
     /// A key, words and what it does.
-    pub choices: Vec<(char, String, Choice)>,
+    pub choices: Vec<(char, String, ActionMenuChoice)>,
     /// The one under the cursor.
     pub at: usize,
     /// What it is done to.
-    pub subject: Subject,
+    pub subject: ActionSession,
 }
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum ActionMenuChoice {
     /// Copies a text.
     Copy(String),
     /// Copies the block under the cursor.
@@ -149,7 +151,7 @@ pub enum Choice {
 
 /// A session that something is done to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct ActionSession {
     /// Its id.
     pub id: String,
     /// Its file.
@@ -160,18 +162,18 @@ pub struct Subject {
 
 /// A copy of a session on its way.
 #[derive(Debug)]
-pub struct Trimming {
+pub struct TrimDialog {
     /// Of what.
-    pub subject: Subject,
+    pub subject: ActionSession,
     /// By which preset.
     pub preset: Option<&'static str>,
     /// How far it is.
-    pub stage: Stage,
+    pub stage: TrimStage,
 }
 
 /// How far a copy is.
 #[derive(Debug)]
-pub enum Stage {
+pub enum TrimStage {
     /// It is being worked out what it would be.
     Planning,
     /// This is what it would be: yes or no?
@@ -189,16 +191,16 @@ const LONGEST: usize = 120;
 /// A side has room beside the conversation from this width on.
 const WIDE: u16 = 110;
 
-impl App {
+impl BrowserApp {
     /// An empty screen.
-    pub fn new(size: (u16, u16), now: Time, zone: TimeZone, color: bool) -> App {
-        App {
+    pub fn new(size: (u16, u16), now: Time, zone: TimeZone, color: bool) -> BrowserApp {
+        BrowserApp {
             size,
             now,
             zone,
             color,
             banner: None,
-            list: List::default(),
+            list: SessionList::default(),
             session: None,
             overlay: None,
             preview: true,
@@ -270,19 +272,19 @@ impl App {
     }
 }
 
-impl Opened {
+impl SessionScreen {
     /// A session of which nothing is known yet.
-    pub fn new(book: u64, path: PathBuf, id: String) -> Opened {
-        Opened {
+    pub fn new(book: u64, path: PathBuf, id: String) -> SessionScreen {
+        SessionScreen {
             book,
             path,
             id,
-            stack: vec![Level::new(Conversation::Main, String::new())],
-            tools: Tools::Short,
+            stack: vec![ConversationView::new(ConversationId::Main, String::new())],
+            tools: ToolDetail::Short,
             thinking: false,
             side: None,
-            find: Find::default(),
-            facts: Facts::default(),
+            find: SessionFind::default(),
+            facts: SessionFacts::default(),
             failed: None,
             goal: None,
             asked: None,
@@ -290,23 +292,23 @@ impl Opened {
     }
 
     /// The conversation one is in.
-    pub fn level(&self) -> Option<&Level> {
+    pub fn level(&self) -> Option<&ConversationView> {
         self.stack.last()
     }
 
     /// The same, to be changed.
-    pub fn level_mut(&mut self) -> Option<&mut Level> {
+    pub fn level_mut(&mut self) -> Option<&mut ConversationView> {
         self.stack.last_mut()
     }
 
     /// The level of a conversation.
-    pub(crate) fn level_of(&mut self, of: &Conversation) -> Option<&mut Level> {
+    pub(crate) fn level_of(&mut self, of: &ConversationId) -> Option<&mut ConversationView> {
         self.stack.iter_mut().find(|level| level.of == *of)
     }
 
     /// How pages are to be laid out.
-    pub(crate) fn look(&self, width: usize) -> Look {
-        Look {
+    pub(crate) fn look(&self, width: usize) -> PageOptions {
+        PageOptions {
             width,
             tools: self.tools,
             thinking: self.thinking,

@@ -4,22 +4,25 @@
 //! written once and scrolls away; only the rows at the bottom are drawn again. Questions of a
 //! turn, lists to choose from and the editor share those rows.
 
-mod approval;
+mod approval_text;
+mod chat_painter;
+mod chat_screen;
+mod choice_picker;
+mod completion_menu;
 mod dialogs;
 mod draw;
 mod editor;
-mod menu;
-mod paint;
-mod pick;
+mod event_loop;
+mod message_lines;
+mod paragraph_stream;
 mod question;
-mod shell;
-mod spoken;
-mod state;
-mod stream;
-mod trust;
+mod trust_dialog;
 
-pub use pick::{Choice, Pick};
+pub use chat_screen::ChatPrompt;
+pub use choice_picker::{ChoicePicker, PickerChoice};
+pub use event_loop::{
+    ChatBackend, ChatExit, ChatOptions, CommandReply, NextConversation, TypedAhead,
+    restore_terminal, run,
+};
 pub use question::FolderSettings;
-pub use shell::{Ahead, Desk, Left, Next, Setting, Told, give_back, run};
-pub use state::Said;
-pub use trust::ask_trust;
+pub use trust_dialog::ask_trust;

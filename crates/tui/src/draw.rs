@@ -7,23 +7,23 @@ mod session;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use unspool_show::{Line, Paint};
+use unspool_show::{StyledLine, TextStyle};
 
-use crate::app::App;
-use crate::keys::{self, Action, Place};
-use crate::paint::{put, put_both};
+use crate::app::BrowserApp;
+use crate::keys::{self, KeyAction, KeyContext};
+use crate::line_painting::{put, put_both};
 
 /// The smallest screen that shows anything.
 const LEAST: (u16, u16) = (20, 5);
 
 /// Draws everything.
-pub fn draw(app: &App, frame: &mut Frame<'_>) {
+pub fn draw(app: &BrowserApp, frame: &mut Frame<'_>) {
     let buffer = frame.buffer_mut();
     if app.size.0 < LEAST.0 || app.size.1 < LEAST.1 {
         put(
             buffer,
             app.screen(),
-            &Line::of(Paint::WARN, "too small"),
+            &StyledLine::of(TextStyle::WARN, "too small"),
             app.color,
         );
         return;
@@ -33,7 +33,12 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
             height: 1,
             ..app.screen()
         };
-        put(buffer, row, &Line::of(Paint::WARN, banner), app.color);
+        put(
+            buffer,
+            row,
+            &StyledLine::of(TextStyle::WARN, banner),
+            app.color,
+        );
     }
     match &app.session {
         Some(session) => session::draw(app, session, buffer),
@@ -46,7 +51,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
 }
 
 /// The line above the body.
-fn header_area(app: &App) -> Rect {
+fn header_area(app: &BrowserApp) -> Rect {
     let body = app.body();
     Rect {
         y: body.y.saturating_sub(1),
@@ -56,7 +61,7 @@ fn header_area(app: &App) -> Rect {
 }
 
 /// What to say, or what keys do.
-fn footer(app: &App, buffer: &mut Buffer) {
+fn footer(app: &BrowserApp, buffer: &mut Buffer) {
     let screen = app.screen();
     let row = Rect {
         y: screen.bottom() - 1,
@@ -69,8 +74,12 @@ fn footer(app: &App, buffer: &mut Buffer) {
     };
     let left = match &app.note {
         Some((note, bad)) => {
-            let paint = if *bad { Paint::ERROR } else { Paint::BOLD };
-            Line::of(paint, note)
+            let paint = if *bad {
+                TextStyle::ERROR
+            } else {
+                TextStyle::BOLD
+            };
+            StyledLine::of(paint, note)
         }
         None => left,
     };
@@ -78,14 +87,14 @@ fn footer(app: &App, buffer: &mut Buffer) {
 }
 
 /// `Enter open  ? help`.
-fn hints(place: Place, wanted: &[(Action, &str)]) -> Line {
-    let mut line = Line::new();
+fn hints(place: KeyContext, wanted: &[(KeyAction, &str)]) -> StyledLine {
+    let mut line = StyledLine::new();
     for (action, words) in wanted {
         if !line.is_empty() {
-            line.push(Paint::PLAIN, "  ");
+            line.push(TextStyle::PLAIN, "  ");
         }
-        line.push(Paint::BOLD, &keys::key(place, *action));
-        line.push(Paint::DIM, &format!(" {words}"));
+        line.push(TextStyle::BOLD, &keys::key(place, *action));
+        line.push(TextStyle::DIM, &format!(" {words}"));
     }
     line
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{self, Event};
 
 /// What is heard.
-pub enum Heard {
+pub enum TerminalInput {
     /// Keys, mouse, a paste, another size.
     Event(Event),
     /// The program is to sleep.
@@ -32,7 +32,7 @@ static BACK: Mutex<Option<Instant>> = Mutex::new(None);
 const LATE: Duration = Duration::from_secs(1);
 
 /// Another program has ended that had the terminal.
-pub fn back() {
+pub fn other_program_ended() {
     *BACK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
@@ -44,17 +44,17 @@ fn is_late() -> bool {
 
 /// Listens to the terminal, until it is dropped: from then on no key is taken from whoever
 /// listens next.
-pub struct Keys {
+pub struct KeyListener {
     quiet: Arc<AtomicBool>,
     rests: Arc<AtomicBool>,
     /// Whether somebody still wants keys; held while one is taken and told.
     wanted: Arc<Mutex<bool>>,
 }
 
-impl Keys {
+impl KeyListener {
     /// Starts to listen; ends when `tell` says no.
-    pub fn listen(tell: impl Fn(Heard) -> bool + Send + 'static) -> Keys {
-        let keys = Keys {
+    pub fn listen(tell: impl Fn(TerminalInput) -> bool + Send + 'static) -> KeyListener {
+        let keys = KeyListener {
             quiet: Arc::default(),
             rests: Arc::default(),
             wanted: Arc::new(Mutex::new(true)),
@@ -79,11 +79,11 @@ impl Keys {
                     Ok(true) => event::read().ok(),
                     // The terminal is gone.
                     Err(_) => {
-                        tell(Heard::End);
+                        tell(TerminalInput::End);
                         return;
                     }
                 };
-                if event.is_some_and(|event| !tell(Heard::Event(event))) {
+                if event.is_some_and(|event| !tell(TerminalInput::Event(event))) {
                     return;
                 }
             }
@@ -105,7 +105,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for KeyListener {
     fn drop(&mut self) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
@@ -113,7 +113,7 @@ impl Drop for Keys {
 
 /// Hears of signals that would leave the terminal as it is.
 #[cfg(unix)]
-pub fn signals(tell: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result<()> {
+pub fn signals(tell: impl Fn(TerminalInput) -> bool + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
     use signal_hook::iterator::Signals;
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
@@ -128,9 +128,9 @@ pub fn signals(tell: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result
                 }
                 SIGINT | SIGQUIT | SIGCONT if away => continue,
                 SIGINT | SIGQUIT if is_late() => continue,
-                SIGTSTP => Heard::Sleep,
-                SIGCONT => Heard::Awake,
-                _ => Heard::End,
+                SIGTSTP => TerminalInput::Sleep,
+                SIGCONT => TerminalInput::Awake,
+                _ => TerminalInput::End,
             };
             if !tell(heard) {
                 return;
@@ -142,7 +142,7 @@ pub fn signals(tell: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result
 
 /// There are none to hear of.
 #[cfg(not(unix))]
-pub fn signals(_: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result<()> {
+pub fn signals(_: impl Fn(TerminalInput) -> bool + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Where a key is pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum KeyContext {
     /// The list of sessions, where typing searches.
     List,
     /// A conversation.
@@ -15,7 +15,7 @@ pub enum Place {
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum KeyAction {
     /// Leaves the program.
     Quit,
     /// Puts the program to sleep, as shells do.
@@ -100,7 +100,7 @@ pub enum Action {
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stroke {
+pub enum KeyStroke {
     /// A character.
     Char(char),
     /// A character with Ctrl.
@@ -109,29 +109,29 @@ pub enum Stroke {
     Key(KeyCode),
 }
 
-impl Stroke {
+impl KeyStroke {
     /// The key of an event.
-    pub fn of(event: &KeyEvent) -> Stroke {
+    pub fn of(event: &KeyEvent) -> KeyStroke {
         match event.code {
             // What is pressed with Alt is no letter, and no key of ours.
             KeyCode::Char(_) if event.modifiers.contains(KeyModifiers::ALT) => {
-                Stroke::Key(KeyCode::Null)
+                KeyStroke::Key(KeyCode::Null)
             }
             KeyCode::Char(char) if event.modifiers.contains(KeyModifiers::CONTROL) => {
-                Stroke::Ctrl(char.to_ascii_lowercase())
+                KeyStroke::Ctrl(char.to_ascii_lowercase())
             }
-            KeyCode::Char(char) => Stroke::Char(char),
-            code => Stroke::Key(code),
+            KeyCode::Char(char) => KeyStroke::Char(char),
+            code => KeyStroke::Key(code),
         }
     }
 
     /// What is written on it.
     pub fn label(self) -> String {
         match self {
-            Stroke::Char(' ') => "Space".to_owned(),
-            Stroke::Char(char) => char.to_string(),
-            Stroke::Ctrl(char) => format!("^{}", char.to_ascii_uppercase()),
-            Stroke::Key(code) => match code {
+            KeyStroke::Char(' ') => "Space".to_owned(),
+            KeyStroke::Char(char) => char.to_string(),
+            KeyStroke::Ctrl(char) => format!("^{}", char.to_ascii_uppercase()),
+            KeyStroke::Key(code) => match code {
                 KeyCode::Up => "↑".to_owned(),
                 KeyCode::Down => "↓".to_owned(),
                 KeyCode::Left => "←".to_owned(),
@@ -149,24 +149,24 @@ impl Stroke {
 
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Binding {
+pub struct KeyBinding {
     /// Where it holds.
-    pub place: Place,
+    pub place: KeyContext,
     /// What it does.
-    pub action: Action,
+    pub action: KeyAction,
     /// The keys.
-    pub keys: &'static [Stroke],
+    pub keys: &'static [KeyStroke],
     /// What it does, in words.
     pub words: &'static str,
 }
 
 const fn bind(
-    place: Place,
-    action: Action,
-    keys: &'static [Stroke],
+    place: KeyContext,
+    action: KeyAction,
+    keys: &'static [KeyStroke],
     words: &'static str,
-) -> Binding {
-    Binding {
+) -> KeyBinding {
+    KeyBinding {
         place,
         action,
         keys,
@@ -175,198 +175,243 @@ const fn bind(
 }
 
 use KeyCode as K;
-use Place::{Any, List, Session};
-use Stroke::{Char, Ctrl, Key};
+use KeyContext::{Any, List, Session};
+use KeyStroke::{Char, Ctrl, Key};
 
 /// Every key.
-pub const TABLE: &[Binding] = &[
+pub const TABLE: &[KeyBinding] = &[
     bind(
         Session,
-        Action::Down,
+        KeyAction::Down,
         &[Char('j'), Key(K::Down)],
         "next block",
     ),
     bind(
         Session,
-        Action::Up,
+        KeyAction::Up,
         &[Char('k'), Key(K::Up)],
         "previous block",
     ),
     bind(
         Session,
-        Action::NextTurn,
+        KeyAction::NextTurn,
         &[Char('J'), Key(K::Right)],
         "next turn",
     ),
     bind(
         Session,
-        Action::PreviousTurn,
+        KeyAction::PreviousTurn,
         &[Char('K'), Key(K::Left)],
         "previous turn",
     ),
-    bind(Session, Action::NextPrompt, &[Char(']')], "next prompt"),
+    bind(Session, KeyAction::NextPrompt, &[Char(']')], "next prompt"),
     bind(
         Session,
-        Action::PreviousPrompt,
+        KeyAction::PreviousPrompt,
         &[Char('[')],
         "previous prompt",
     ),
     bind(
         Session,
-        Action::PageDown,
+        KeyAction::PageDown,
         &[Char(' '), Key(K::PageDown)],
         "page down",
     ),
     bind(
         Session,
-        Action::PageUp,
+        KeyAction::PageUp,
         &[Char('b'), Key(K::PageUp)],
         "page up",
     ),
     bind(
         Session,
-        Action::HalfDown,
+        KeyAction::HalfDown,
         &[Char('d'), Ctrl('d')],
         "half page down",
     ),
-    bind(Session, Action::HalfUp, &[Ctrl('u')], "half page up"),
-    bind(Session, Action::LineDown, &[Ctrl('e')], "line down"),
-    bind(Session, Action::LineUp, &[Ctrl('y')], "line up"),
+    bind(Session, KeyAction::HalfUp, &[Ctrl('u')], "half page up"),
+    bind(Session, KeyAction::LineDown, &[Ctrl('e')], "line down"),
+    bind(Session, KeyAction::LineUp, &[Ctrl('y')], "line up"),
     bind(
         Session,
-        Action::Start,
+        KeyAction::Start,
         &[Char('g'), Key(K::Home)],
         "go to start",
     ),
     bind(
         Session,
-        Action::End,
+        KeyAction::End,
         &[Char('G'), Key(K::End)],
         "go to end, and follow",
     ),
     bind(
         Session,
-        Action::Open,
+        KeyAction::Open,
         &[Key(K::Enter)],
         "open turn, call or agent",
     ),
-    bind(Session, Action::Fold, &[Key(K::Tab)], "fold the turn"),
+    bind(Session, KeyAction::Fold, &[Key(K::Tab)], "fold the turn"),
     bind(
         Session,
-        Action::FoldAll,
+        KeyAction::FoldAll,
         &[Char('a'), Key(K::BackTab)],
         "fold all turns",
     ),
     bind(
         Session,
-        Action::Tools,
+        KeyAction::Tools,
         &[Char('t')],
         "tools: none, short, full",
     ),
-    bind(Session, Action::Thinking, &[Char('T')], "thinking"),
-    bind(Session, Action::Follow, &[Char('F')], "follow the end"),
-    bind(Session, Action::Find, &[Char('/')], "find in the session"),
-    bind(Session, Action::NextHit, &[Char('n')], "next hit"),
-    bind(Session, Action::PreviousHit, &[Char('N')], "previous hit"),
+    bind(Session, KeyAction::Thinking, &[Char('T')], "thinking"),
+    bind(Session, KeyAction::Follow, &[Char('F')], "follow the end"),
     bind(
         Session,
-        Action::Context,
+        KeyAction::Find,
+        &[Char('/')],
+        "find in the session",
+    ),
+    bind(Session, KeyAction::NextHit, &[Char('n')], "next hit"),
+    bind(
+        Session,
+        KeyAction::PreviousHit,
+        &[Char('N')],
+        "previous hit",
+    ),
+    bind(
+        Session,
+        KeyAction::Context,
         &[Char('c')],
         "what fills the context",
     ),
-    bind(Session, Action::Usage, &[Char('u')], "tokens and cost"),
+    bind(Session, KeyAction::Usage, &[Char('u')], "tokens and cost"),
     bind(
         Session,
-        Action::Files,
+        KeyAction::Files,
         &[Char('f')],
         "files read and changed",
     ),
-    bind(Session, Action::Raw, &[Char('o')], "raw line of the file"),
     bind(
         Session,
-        Action::Resume,
+        KeyAction::Raw,
+        &[Char('o')],
+        "raw line of the file",
+    ),
+    bind(
+        Session,
+        KeyAction::Resume,
         &[Char('r'), Ctrl('r')],
         "resume in Claude Code",
     ),
     bind(
         Session,
-        Action::Talk,
+        KeyAction::Talk,
         &[Char('R'), Ctrl('g')],
         "resume in unspool chat",
     ),
     bind(
         Session,
-        Action::Trim,
+        KeyAction::Trim,
         &[Char('x'), Ctrl('t')],
         "clone, trimmed or whole",
     ),
-    bind(Session, Action::Export, &[Char('e')], "export to a file"),
+    bind(Session, KeyAction::Export, &[Char('e')], "export to a file"),
     bind(
         Session,
-        Action::Copy,
+        KeyAction::Copy,
         &[Char('y')],
         "copy block, id or path",
     ),
     bind(
         Session,
-        Action::Back,
+        KeyAction::Back,
         &[Key(K::Esc), Key(K::Backspace), Char('h')],
         "back",
     ),
-    bind(Session, Action::Quit, &[Char('q')], "quit"),
-    bind(Session, Action::Help, &[Char('?'), Key(K::F(1))], "help"),
+    bind(Session, KeyAction::Quit, &[Char('q')], "quit"),
+    bind(Session, KeyAction::Help, &[Char('?'), Key(K::F(1))], "help"),
     bind(
         List,
-        Action::Down,
+        KeyAction::Down,
         &[Key(K::Down), Ctrl('n'), Ctrl('j')],
         "next session",
     ),
     bind(
         List,
-        Action::Up,
+        KeyAction::Up,
         &[Key(K::Up), Ctrl('p'), Ctrl('k')],
         "previous session",
     ),
     bind(
         List,
-        Action::PageDown,
+        KeyAction::PageDown,
         &[Key(K::PageDown), Ctrl('d')],
         "page down",
     ),
-    bind(List, Action::PageUp, &[Key(K::PageUp)], "page up"),
-    bind(List, Action::Start, &[Key(K::Home)], "go to first"),
-    bind(List, Action::End, &[Key(K::End)], "go to last"),
-    bind(List, Action::Open, &[Key(K::Enter), Key(K::Right)], "open"),
-    bind(List, Action::Find, &[Char('/')], "search (or just type)"),
+    bind(List, KeyAction::PageUp, &[Key(K::PageUp)], "page up"),
+    bind(List, KeyAction::Start, &[Key(K::Home)], "go to first"),
+    bind(List, KeyAction::End, &[Key(K::End)], "go to last"),
     bind(
         List,
-        Action::Erase,
+        KeyAction::Open,
+        &[Key(K::Enter), Key(K::Right)],
+        "open",
+    ),
+    bind(List, KeyAction::Find, &[Char('/')], "search (or just type)"),
+    bind(
+        List,
+        KeyAction::Erase,
         &[Key(K::Backspace), Ctrl('h')],
         "delete a character",
     ),
-    bind(List, Action::EraseWord, &[Ctrl('w')], "delete a word"),
-    bind(List, Action::EraseAll, &[Ctrl('u')], "clear the search"),
-    bind(List, Action::Preview, &[Key(K::Tab)], "preview"),
-    bind(List, Action::Resume, &[Ctrl('r')], "resume in Claude Code"),
-    bind(List, Action::Talk, &[Ctrl('g')], "resume in unspool chat"),
-    bind(List, Action::Trim, &[Ctrl('t')], "clone, trimmed or whole"),
-    bind(List, Action::Export, &[Ctrl('e')], "export to a file"),
-    bind(List, Action::Copy, &[Ctrl('y')], "copy id or path"),
-    bind(List, Action::Back, &[Key(K::Esc)], "clear search, or quit"),
-    bind(List, Action::Quit, &[Char('q')], "quit (nothing typed)"),
+    bind(List, KeyAction::EraseWord, &[Ctrl('w')], "delete a word"),
+    bind(List, KeyAction::EraseAll, &[Ctrl('u')], "clear the search"),
+    bind(List, KeyAction::Preview, &[Key(K::Tab)], "preview"),
     bind(
         List,
-        Action::Help,
+        KeyAction::Resume,
+        &[Ctrl('r')],
+        "resume in Claude Code",
+    ),
+    bind(
+        List,
+        KeyAction::Talk,
+        &[Ctrl('g')],
+        "resume in unspool chat",
+    ),
+    bind(
+        List,
+        KeyAction::Trim,
+        &[Ctrl('t')],
+        "clone, trimmed or whole",
+    ),
+    bind(List, KeyAction::Export, &[Ctrl('e')], "export to a file"),
+    bind(List, KeyAction::Copy, &[Ctrl('y')], "copy id or path"),
+    bind(
+        List,
+        KeyAction::Back,
+        &[Key(K::Esc)],
+        "clear search, or quit",
+    ),
+    bind(List, KeyAction::Quit, &[Char('q')], "quit (nothing typed)"),
+    bind(
+        List,
+        KeyAction::Help,
         &[Char('?'), Key(K::F(1))],
         "help (nothing typed)",
     ),
-    bind(Any, Action::Suspend, &[Ctrl('z')], "suspend (`fg` resumes)"),
-    bind(Any, Action::Quit, &[Ctrl('c')], "quit"),
+    bind(
+        Any,
+        KeyAction::Suspend,
+        &[Ctrl('z')],
+        "suspend (`fg` resumes)",
+    ),
+    bind(Any, KeyAction::Quit, &[Ctrl('c')], "quit"),
 ];
 
 /// What a key does in a place.
-pub fn action(place: Place, stroke: Stroke) -> Option<Action> {
-    let fits = |binding: &&Binding| binding.place == place || binding.place == Any;
+pub fn action(place: KeyContext, stroke: KeyStroke) -> Option<KeyAction> {
+    let fits = |binding: &&KeyBinding| binding.place == place || binding.place == Any;
     let mut bindings = TABLE.iter().filter(fits);
     bindings
         .find(|binding| binding.keys.contains(&stroke))
@@ -374,7 +419,7 @@ pub fn action(place: Place, stroke: Stroke) -> Option<Action> {
 }
 
 /// The first key that does this in a place, for hints.
-pub fn key(place: Place, action: Action) -> String {
+pub fn key(place: KeyContext, action: KeyAction) -> String {
     let mut fitting = TABLE
         .iter()
         .filter(|binding| binding.place == place && binding.action == action);
@@ -407,7 +452,7 @@ mod tests {
     fn in_the_list_letters_are_for_searching_but_for_q() {
         for char in ('a'..='z').chain('A'..='Z').chain('0'..='9') {
             let found = action(List, Char(char));
-            assert_eq!(found, (char == 'q').then_some(Action::Quit), "{char}");
+            assert_eq!(found, (char == 'q').then_some(KeyAction::Quit), "{char}");
         }
     }
 }

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
-use unspool_live::What;
+use unspool_live::LiveChangeKind;
 use unspool_model::time::Time;
 use unspool_show::wire::edit::EditResult;
 use unspool_show::wire::hit::HitRow;
-use unspool_show::wire::session::SessionRow;
+use unspool_show::wire::session::SessionJson;
 
-use crate::page::{Ask, Told};
+use crate::loader_protocol::{LoaderEvent, LoaderRequest};
 
 /// Something happened.
 #[derive(Clone, Debug)]
-pub enum Message {
+pub enum AppMessage {
     /// A key was pressed.
     Key(KeyEvent),
     /// The mouse did something.
@@ -28,14 +28,14 @@ pub enum Message {
     /// Sessions as they are now.
     Rows {
         /// All that are known.
-        rows: Vec<Arc<SessionRow>>,
+        rows: Vec<Arc<SessionJson>>,
         /// Whether these are all.
         scanned: bool,
     },
     /// A session changed.
-    News(What),
+    News(LiveChangeKind),
     /// An open session says something.
-    Book(u64, Told),
+    Book(u64, LoaderEvent),
     /// A search through everything found something.
     Hits {
         /// Its number.
@@ -55,7 +55,7 @@ pub enum Message {
 
 /// A copy of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trim {
+pub struct TrimRequest {
     /// The session's file.
     pub path: PathBuf,
     /// The preset; none for a whole copy.
@@ -66,7 +66,7 @@ pub struct Trim {
 
 /// Something is to be done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum AppEffect {
     /// The end.
     Quit,
     /// The program sleeps until it is called back.
@@ -81,7 +81,7 @@ pub enum Effect {
     /// A session is no longer looked at.
     Close(u64),
     /// A question to an open session.
-    Ask(u64, Ask),
+    Ask(u64, LoaderRequest),
     /// A search through everything; an earlier one stops.
     Search {
         /// Its number.
@@ -99,7 +99,7 @@ pub enum Effect {
         talk: bool,
     },
     /// A copy of a session.
-    Trim(Trim),
+    Trim(TrimRequest),
     /// A document of a session.
     Export {
         /// The session's file.

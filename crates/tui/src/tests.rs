@@ -15,24 +15,24 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_show::wire::session::SessionRow;
-use unspool_store::read::Reader;
+use unspool_show::wire::session::SessionJson;
+use unspool_store::read::SessionReader;
 use unspool_testkit::script;
 
-use crate::app::App;
-use crate::book::{self, Library, Order};
-use crate::message::{Effect, Message};
-use crate::page::{Ask, Conversation, Told};
+use crate::app::BrowserApp;
+use crate::loader_protocol::{ConversationId, LoaderEvent, LoaderRequest};
+use crate::message::{AppEffect, AppMessage};
+use crate::session_loader::{self, LoaderCommand, LoaderOptions};
 use crate::update::{open, settle, update};
 
 /// A browser without a terminal: books are real, everything else is noted.
 pub struct Browser {
-    pub app: App,
-    pub done: Vec<Effect>,
+    pub app: BrowserApp,
+    pub done: Vec<AppEffect>,
     dir: tempfile::TempDir,
-    book: Option<(u64, Sender<Order>)>,
-    told: Receiver<(u64, Told)>,
-    tell: Sender<(u64, Told)>,
+    book: Option<(u64, Sender<LoaderCommand>)>,
+    told: Receiver<(u64, LoaderEvent)>,
+    tell: Sender<(u64, LoaderEvent)>,
     /// Searches that are not done.
     finds: usize,
 }
@@ -42,7 +42,7 @@ impl Browser {
         let now = Time::parse("2026-01-05T12:00:00.000Z").unwrap();
         let (tell, told) = channel();
         Browser {
-            app: App::new((columns, rows), now, TimeZone::UTC, true),
+            app: BrowserApp::new((columns, rows), now, TimeZone::UTC, true),
             done: Vec::new(),
             dir: tempfile::tempdir().unwrap(),
             book: None,
@@ -82,29 +82,32 @@ impl Browser {
         path
     }
 
-    fn act(&mut self, effects: Vec<Effect>) {
+    fn act(&mut self, effects: Vec<AppEffect>) {
         for effect in effects {
             match effect {
-                Effect::Open { book, path } => {
-                    let library = Library {
-                        reader: Reader::default(),
+                AppEffect::Open { book, path } => {
+                    let library = LoaderOptions {
+                        reader: SessionReader::default(),
                         zone: TimeZone::UTC,
                         prices: Arc::new(Prices::bundled().clone()),
                     };
                     let tell = self.tell.clone();
-                    let orders = book::open(library, path, move |told| {
+                    let orders = session_loader::open(library, path, move |told| {
                         let _ = tell.send((book, told));
                     });
                     self.book = Some((book, orders));
                 }
-                Effect::Ask(book, ask) => {
+                AppEffect::Ask(book, ask) => {
                     let Some((_, orders)) = self.book.as_ref().filter(|open| open.0 == book) else {
                         continue;
                     };
-                    self.finds += usize::from(matches!(ask, Ask::Find { .. } | Ask::Locate { .. }));
-                    let _ = orders.send(Order::Ask(ask));
+                    self.finds += usize::from(matches!(
+                        ask,
+                        LoaderRequest::Find { .. } | LoaderRequest::Locate { .. }
+                    ));
+                    let _ = orders.send(LoaderCommand::Ask(ask));
                 }
-                Effect::Close(_) => self.book = None,
+                AppEffect::Close(_) => self.book = None,
                 other => self.done.push(other),
             }
         }
@@ -117,15 +120,15 @@ impl Browser {
             let effects = settle(&mut self.app);
             self.act(effects);
             // A question whose answer comes after all others that were asked before.
-            let last = Ask::Raw {
-                of: Conversation::Main,
+            let last = LoaderRequest::Raw {
+                of: ConversationId::Main,
                 line: u32::MAX,
                 width: 20,
             };
             let sent = self
                 .book
                 .as_ref()
-                .map(|(_, orders)| orders.send(Order::Ask(last)));
+                .map(|(_, orders)| orders.send(LoaderCommand::Ask(last)));
             if !matches!(sent, Some(Ok(()))) {
                 self.drain();
                 return;
@@ -154,8 +157,8 @@ impl Browser {
                 panic!("the book says nothing");
             };
             match told {
-                Told::Raw { line: u32::MAX, .. } => return news,
-                Told::Failed(_) => {
+                LoaderEvent::Raw { line: u32::MAX, .. } => return news,
+                LoaderEvent::Failed(_) => {
                     self.take(book, told);
                     self.book = None;
                     return true;
@@ -174,15 +177,15 @@ impl Browser {
         }
     }
 
-    fn take(&mut self, book: u64, told: Told) {
-        if matches!(told, Told::Found { done: true, .. }) {
+    fn take(&mut self, book: u64, told: LoaderEvent) {
+        if matches!(told, LoaderEvent::Found { done: true, .. }) {
             self.finds = self.finds.saturating_sub(1);
         }
-        let effects = update(&mut self.app, Message::Book(book, told));
+        let effects = update(&mut self.app, AppMessage::Book(book, told));
         self.act(effects);
     }
 
-    pub fn message(&mut self, message: Message) {
+    pub fn message(&mut self, message: AppMessage) {
         let effects = update(&mut self.app, message);
         self.act(effects);
         self.wait();
@@ -203,7 +206,7 @@ impl Browser {
                     KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE)
                 }
             };
-            self.message(Message::Key(event));
+            self.message(AppMessage::Key(event));
         }
     }
 
@@ -253,26 +256,26 @@ fn named_key(name: &str) -> KeyEvent {
 }
 
 /// A row as `live` would give it.
-pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Arc<SessionRow> {
+pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Arc<SessionJson> {
     use std::collections::HashMap;
-    use unspool_model::session::{Role, Session};
-    use unspool_show::wire::session::Place;
-    let session = Session::new(Role::Main);
+    use unspool_model::session::{Session, TranscriptRole};
+    use unspool_show::wire::session::SessionFileInfo;
+    let session = Session::new(TranscriptRole::Main);
     let now = Time::parse("2026-01-05T12:00:00.000Z").unwrap();
-    let empty = unspool_model::view::row::row(
+    let empty = unspool_model::view::session_row::row(
         &unspool_model::view::session_usage::SessionFiles::alone(&session),
         &HashMap::new(),
         Prices::bundled(),
-        &unspool_model::view::status::Signals::default(),
+        &unspool_model::view::status::StatusSignals::default(),
         now,
     );
-    let place = Place {
+    let place = SessionFileInfo {
         id: id.to_owned(),
         path: format!("/p/{id}.jsonl"),
         project: project.to_owned(),
-        ..Place::default()
+        ..SessionFileInfo::default()
     };
-    Arc::new(SessionRow {
+    Arc::new(SessionJson {
         title: Some(title.to_owned()),
         goal: Some(title.to_owned()),
         recent_output: Some("All done.".to_owned()),
@@ -288,6 +291,6 @@ pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Ar
         context_limit: Some(200_000),
         turns: 3,
         calls: 12,
-        ..SessionRow::new(&session, empty, place)
+        ..SessionJson::new(&session, empty, place)
     })
 }

@@ -1,7 +1,7 @@
 //! What happens to the state, and what is to be done about it.
 
-mod book;
 mod list;
+mod loader_events;
 mod menus;
 mod mouse;
 mod session;
@@ -9,55 +9,55 @@ mod session;
 use std::path::PathBuf;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use unspool_live::What;
+use unspool_live::LiveChangeKind;
 
-use crate::app::{App, Opened};
-use crate::keys::{self, Action, Place, Stroke};
-use crate::message::{Effect, Message};
-use crate::page::Ask;
-use book::book_says;
+use crate::app::{BrowserApp, SessionScreen};
+use crate::keys::{self, KeyAction, KeyContext, KeyStroke};
+use crate::loader_protocol::LoaderRequest;
+use crate::message::{AppEffect, AppMessage};
 use list::{list_key, search};
+use loader_events::apply_loader_event;
 use menus::{overlay_key, trimmed};
 use mouse::mouse;
 use session::{find_key, refresh_side, session_action};
 
 /// Takes a message in.
-pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
+pub fn update(app: &mut BrowserApp, message: AppMessage) -> Vec<AppEffect> {
     match message {
-        Message::Key(event) if event.kind != KeyEventKind::Release => key(app, &event),
-        Message::Key(_) => Vec::new(),
-        Message::Mouse(event) => mouse(app, &event),
-        Message::Paste(text) => paste(app, &text),
-        Message::Resize(columns, rows) => {
+        AppMessage::Key(event) if event.kind != KeyEventKind::Release => key(app, &event),
+        AppMessage::Key(_) => Vec::new(),
+        AppMessage::Mouse(event) => mouse(app, &event),
+        AppMessage::Paste(text) => paste(app, &text),
+        AppMessage::Resize(columns, rows) => {
             app.size = (columns, rows);
             app.session
                 .iter_mut()
                 .for_each(|session| session.asked = None);
             refresh_side(app)
         }
-        Message::Tick(now) => {
+        AppMessage::Tick(now) => {
             app.now = now;
             grow(app)
         }
-        Message::Rows { rows, scanned } => {
+        AppMessage::Rows { rows, scanned } => {
             app.list.fill(rows, scanned);
             Vec::new()
         }
-        Message::News(what) => news(app, what),
-        Message::Book(book, told) => book_says(app, book, told),
-        Message::Hits { number, hits, done } => {
+        AppMessage::News(what) => news(app, what),
+        AppMessage::Book(book, told) => apply_loader_event(app, book, told),
+        AppMessage::Hits { number, hits, done } => {
             app.list.found(number, hits, done);
             Vec::new()
         }
-        Message::Trimmed(result) => trimmed(app, result),
-        Message::Exported(result) => {
+        AppMessage::Trimmed(result) => trimmed(app, result),
+        AppMessage::Exported(result) => {
             app.note = Some(match result {
                 Ok(path) => (format!("wrote {}", path.display()), false),
                 Err(why) => (why, true),
             });
             Vec::new()
         }
-        Message::Resumed(result) => {
+        AppMessage::Resumed(result) => {
             app.note = result.err().map(|why| (why, true));
             grow(app)
         }
@@ -65,12 +65,12 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
 }
 
 /// Puts everything in its place after messages, and asks for what is missing on the screen.
-pub fn settle(app: &mut App) -> Vec<Effect> {
+pub fn settle(app: &mut BrowserApp) -> Vec<AppEffect> {
     let (left, _) = app.halves();
     let height = usize::from(left.height);
     let width = app.text_width();
     let Some(session) = &mut app.session else {
-        app.list.settle(height);
+        app.list.arrange(height);
         return Vec::new();
     };
     let look = session.look(width);
@@ -83,41 +83,41 @@ pub fn settle(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     }
     session.asked = want.clone();
-    let ask = want.map(|want| Effect::Ask(session.book, Ask::Pages(want)));
+    let ask = want.map(|want| AppEffect::Ask(session.book, LoaderRequest::Pages(want)));
     ask.into_iter().collect()
 }
 
 /// Opens a session.
-pub fn open(app: &mut App, path: PathBuf, id: String) -> Vec<Effect> {
+pub fn open(app: &mut BrowserApp, path: PathBuf, id: String) -> Vec<AppEffect> {
     let mut effects = close(app);
     app.books += 1;
-    app.session = Some(Opened::new(app.books, path.clone(), id));
+    app.session = Some(SessionScreen::new(app.books, path.clone(), id));
     app.note = None;
-    effects.push(Effect::Open {
+    effects.push(AppEffect::Open {
         book: app.books,
         path,
     });
     effects
 }
 
-fn close(app: &mut App) -> Vec<Effect> {
+fn close(app: &mut BrowserApp) -> Vec<AppEffect> {
     let closed = app.session.take();
     closed
-        .map(|session| Effect::Close(session.book))
+        .map(|session| AppEffect::Close(session.book))
         .into_iter()
         .collect()
 }
 
-fn grow(app: &App) -> Vec<Effect> {
+fn grow(app: &BrowserApp) -> Vec<AppEffect> {
     let session = app.session.iter();
     session
-        .map(|session| Effect::Ask(session.book, Ask::Grow))
+        .map(|session| AppEffect::Ask(session.book, LoaderRequest::Grow))
         .collect()
 }
 
-fn news(app: &mut App, what: What) -> Vec<Effect> {
+fn news(app: &mut BrowserApp, what: LiveChangeKind) -> Vec<AppEffect> {
     let grown = match &what {
-        What::Session { row, grown, .. } if *grown => Some(row.id.clone()),
+        LiveChangeKind::Session { row, grown, .. } if *grown => Some(row.id.clone()),
         _ => None,
     };
     app.list.news(what);
@@ -128,12 +128,12 @@ fn news(app: &mut App, what: What) -> Vec<Effect> {
     Vec::new()
 }
 
-fn key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
-    let stroke = Stroke::of(event);
+fn key(app: &mut BrowserApp, event: &KeyEvent) -> Vec<AppEffect> {
+    let stroke = KeyStroke::of(event);
     app.note = None;
-    match keys::action(Place::Any, stroke) {
-        Some(Action::Quit) => return vec![Effect::Quit],
-        Some(Action::Suspend) => return vec![Effect::Suspend],
+    match keys::action(KeyContext::Any, stroke) {
+        Some(KeyAction::Quit) => return vec![AppEffect::Quit],
+        Some(KeyAction::Suspend) => return vec![AppEffect::Suspend],
         _ => {}
     }
     if app.overlay.is_some() {
@@ -141,7 +141,7 @@ fn key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
     }
     match &mut app.session {
         Some(session) if session.find.typing => find_key(app, event),
-        Some(_) => match keys::action(Place::Session, stroke) {
+        Some(_) => match keys::action(KeyContext::Session, stroke) {
             Some(action) => session_action(app, action),
             None => Vec::new(),
         },
@@ -157,7 +157,7 @@ fn typed(event: &KeyEvent) -> Option<char> {
     }
 }
 
-fn paste(app: &mut App, text: &str) -> Vec<Effect> {
+fn paste(app: &mut BrowserApp, text: &str) -> Vec<AppEffect> {
     let text = unspool_show::clean::line(text);
     match &mut app.session {
         Some(session) if session.find.typing => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use unspool_model::text::{self, Where};
+use unspool_model::text::{self, TextKind};
 
 use super::Request;
 use super::peers::Peer;
@@ -183,9 +183,11 @@ fn amount(home: &Path) -> Result<Amount, String> {
                 seen.push(text.raw);
                 let length = text.decode().len() as u64;
                 match text.place {
-                    Where::Prompt | Where::Reply | Where::Title => amount.dialogue += length,
-                    Where::Thinking | Where::Tool | Where::Result => amount.rest += length,
-                    Where::Progress | Where::Other => {}
+                    TextKind::Prompt | TextKind::Reply | TextKind::Title => {
+                        amount.dialogue += length
+                    }
+                    TextKind::Thinking | TextKind::Tool | TextKind::Result => amount.rest += length,
+                    TextKind::Progress | TextKind::Other => {}
                 }
             });
         }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::profile::ClientVersion;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientVersion;
 use unspool_testkit::model::{Answer, Model, call, text, thinking};
 
 /// Tries the newest client; true if it does nothing that we do not know.
@@ -273,7 +273,11 @@ fn unknown_names(folder: &Path) -> Result<BTreeMap<String, u32>, Problem> {
             let agent = path
                 .file_name()
                 .is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-            let role = if agent { Role::Agent } else { Role::Main };
+            let role = if agent {
+                TranscriptRole::Agent
+            } else {
+                TranscriptRole::Main
+            };
             let session = Session::from_log(&Log::new(std::fs::read(&path)?), role);
             for (name, versions) in &session.unknown {
                 *unknown.entry(name.clone()).or_default() += versions.values().sum::<u32>();

@@ -9,9 +9,9 @@ use super::{Problem, bisect, client, compare, reenter, report};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::{ClientVersion, Profile};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::{ClientProfile, ClientVersion};
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::conformance::cases::given;
 use unspool_testkit::conformance::probes::{self, Seen, numbers};
 use unspool_testkit::conformance::reduce::{self, Texts};
@@ -160,16 +160,16 @@ pub fn plain(options: &Options, mut seen: Vec<Seen>) -> Result<Vec<Seen>, Proble
 
 /// What our reader says that a version would send.
 fn ours(text: &str, texts: &Texts, version: &str) -> Result<Outcome, Problem> {
-    let profile = Profile::for_version(version).ok_or("a version has numbers")?;
+    let profile = ClientProfile::for_version(version).ok_or("a version has numbers")?;
     let log = Log::new(text.as_bytes().to_vec());
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     Ok(match messages::messages(&session, &log, profile) {
-        Resume::Messages(all) => {
+        ResumeResult::Messages(all) => {
             let all = serde_json::from_str(&messages::to_json(&all))?;
             Outcome::Sent(reduce::history(&all, texts))
         }
-        Resume::NoConversation => Outcome::None,
-        Resume::Hangs => Outcome::Hang,
+        ResumeResult::NoConversation => Outcome::None,
+        ResumeResult::Hangs => Outcome::Hang,
     })
 }
 

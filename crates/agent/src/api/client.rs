@@ -1,6 +1,6 @@
 //! Asks the model and hands on what it says, as it says it.
 //!
-//! A request runs as a task of its own; dropping [`Running`] drops the connection at once. It
+//! A request runs as a task of its own; dropping [`RunningRequest`] drops the connection at once. It
 //! is repeated here, and only here, as [`super::retry`] says.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,26 +10,26 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use unspool_ask::{Access, ApiErrorBody, MessagesEndpoint};
-use unspool_net::causes;
+use unspool_ask::{ApiCredential, ApiErrorBody, MessagesEndpoint};
+use unspool_net::error_chain;
 use unspool_net::reqwest::header::HeaderMap;
 use unspool_net::reqwest::{self, Response};
 
-use super::message::{Block, Message, Told};
-use super::model::{self, Thinking};
-use super::retry::{Kind, MOST, Next, Trouble};
-use super::sse::Parser;
-use crate::stop::Stop;
+use super::message::{MessageEvent, StreamedBlock, StreamedMessage};
+use super::model::{self, ThinkingMode};
+use super::retry::{ApiError, ApiErrorKind, MOST, RetryDecision};
+use super::sse::SseParser;
+use crate::stop::StopSignal;
 
 /// What is asked, all of it.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct MessagesRequest {
     /// The model.
     pub model: String,
     /// Tokens of the answer, at most.
     pub most: u64,
     /// How much to think.
-    pub thinking: Thinking,
+    pub thinking: ThinkingMode,
     /// How hard to try.
     pub effort: Option<String>,
     /// Texts before the conversation.
@@ -44,7 +44,7 @@ pub struct Ask {
     pub betas: Vec<String>,
 }
 
-impl Ask {
+impl MessagesRequest {
     /// The body of the request, with room for `most` tokens of answer.
     pub fn body(&self, most: u64) -> String {
         let mut fields = self.fields(most);
@@ -97,7 +97,7 @@ impl Ask {
 
 /// What is known of a message when one of its blocks ends.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Head {
+pub struct StreamedHeader {
     /// Its id.
     pub id: String,
     /// The model that speaks.
@@ -110,21 +110,21 @@ pub struct Head {
 
 /// What comes back, bit by bit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
+pub enum StreamItem {
     /// An event as the API sent it.
     Raw(Value),
     /// The message began.
-    Began(Head),
+    Began(StreamedHeader),
     /// More text.
     Text(String),
     /// More thinking.
     Thinking(String),
     /// A block has ended.
-    Block(Block, Head),
+    Block(StreamedBlock, StreamedHeader),
     /// It failed and is tried again. What was said so far does not count.
     Retry {
         /// What happened.
-        trouble: Trouble,
+        trouble: ApiError,
         /// How many tries failed.
         tries: u32,
         /// How many may.
@@ -133,16 +133,16 @@ pub enum Item {
         wait: Duration,
     },
     /// The message has ended: why it stopped and what it took.
-    Ended(Message, Option<String>),
+    Ended(StreamedMessage, Option<String>),
     /// It broke off after blocks had ended, which stay.
-    Cut(Trouble),
+    Cut(ApiError),
     /// There is no answer.
-    Failed(Trouble),
+    Failed(ApiError),
 }
 
 /// How to ask.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct ApiRetryPolicy {
     /// How often a request is repeated.
     pub retries: u32,
     /// Nothing came for so long: it hangs.
@@ -151,9 +151,9 @@ pub struct Patience {
     pub begin: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience {
+impl Default for ApiRetryPolicy {
+    fn default() -> ApiRetryPolicy {
+        ApiRetryPolicy {
             retries: MOST,
             idle: Duration::from_secs(300),
             begin: Duration::from_secs(600),
@@ -163,10 +163,10 @@ impl Default for Patience {
 
 /// The API at an address.
 #[derive(Clone)]
-pub struct Client {
+pub struct MessagesClient {
     http: reqwest::Client,
     address: String,
-    patience: Patience,
+    patience: ApiRetryPolicy,
     runtime: &'static Runtime,
     /// Whether the API counts tokens; gateways may not.
     counts: Arc<AtomicBool>,
@@ -188,24 +188,28 @@ fn runtime() -> Result<&'static Runtime, String> {
 
 /// A request on its way. Dropped, it is over.
 #[derive(Debug)]
-pub struct Running(tokio::task::JoinHandle<()>);
+pub struct RunningRequest(tokio::task::JoinHandle<()>);
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Client {
+impl MessagesClient {
     /// A client for the API at `base`.
-    pub fn new(base: &str, access: &Access, patience: Patience) -> Result<Client, Trouble> {
-        let broken = |message: String| Trouble::new(Kind::Connect, message);
+    pub fn new(
+        base: &str,
+        access: &ApiCredential,
+        patience: ApiRetryPolicy,
+    ) -> Result<MessagesClient, ApiError> {
+        let broken = |message: String| ApiError::new(ApiErrorKind::Connect, message);
         let endpoint = MessagesEndpoint::new(base, access);
         let endpoint = endpoint.map_err(|error| broken(error.to_string()))?;
         let http = unspool_net::streaming().default_headers(endpoint.headers);
-        let http = http.build().map_err(|error| broken(causes(&error)))?;
+        let http = http.build().map_err(|error| broken(error_chain(&error)))?;
         let runtime = runtime().map_err(broken)?;
-        Ok(Client {
+        Ok(MessagesClient {
             http,
             address: endpoint.address,
             patience,
@@ -215,34 +219,42 @@ impl Client {
     }
 
     /// Asks, and hands each bit to `sink` on a thread of its own.
-    pub fn start(&self, ask: Ask, sink: impl Fn(Item) + Send + Sync + 'static) -> Running {
+    pub fn start(
+        &self,
+        ask: MessagesRequest,
+        sink: impl Fn(StreamItem) + Send + Sync + 'static,
+    ) -> RunningRequest {
         let client = self.clone();
-        Running(
+        RunningRequest(
             self.runtime
                 .spawn(async move { client.run(&ask, &sink).await }),
         )
     }
 
     /// Asks and waits for all of the answer.
-    pub fn collect(&self, ask: Ask, stop: &Stop) -> Result<(Vec<Block>, Message), Trouble> {
+    pub fn collect(
+        &self,
+        ask: MessagesRequest,
+        stop: &StopSignal,
+    ) -> Result<(Vec<StreamedBlock>, StreamedMessage), ApiError> {
         let (sender, items) = channel();
         let _running = self.start(ask, move |item| drop(sender.send(item)));
         let mut blocks = Vec::new();
         let step = Duration::from_millis(50);
         loop {
             match items.recv_timeout(step) {
-                Ok(Item::Block(block, _)) => blocks.push(block),
-                Ok(Item::Retry { .. }) => blocks.clear(),
-                Ok(Item::Ended(message, _)) => return Ok((blocks, message)),
-                Ok(Item::Cut(trouble) | Item::Failed(trouble)) => return Err(trouble),
+                Ok(StreamItem::Block(block, _)) => blocks.push(block),
+                Ok(StreamItem::Retry { .. }) => blocks.clear(),
+                Ok(StreamItem::Ended(message, _)) => return Ok((blocks, message)),
+                Ok(StreamItem::Cut(trouble) | StreamItem::Failed(trouble)) => return Err(trouble),
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) if stop.is_told() => {
-                    return Err(Trouble::new(Kind::Cut, "interrupted"));
+                    return Err(ApiError::new(ApiErrorKind::Cut, "interrupted"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Trouble::new(
-                        Kind::Cut,
+                    return Err(ApiError::new(
+                        ApiErrorKind::Cut,
                         "the request ended without a response",
                     ));
                 }
@@ -257,14 +269,14 @@ impl Client {
 
     /// How many tokens a request takes, as the API counts them. `None` where it does not say;
     /// such an API is not asked again.
-    pub fn count(&self, ask: &Ask, stop: &Stop) -> Option<u64> {
+    pub fn count(&self, ask: &MessagesRequest, stop: &StopSignal) -> Option<u64> {
         if !self.counts() {
             return None;
         }
         let address = format!("{}/count_tokens", self.address);
         let request = self.http.post(address).body(ask.body_to_count());
         let (sender, answers) = channel();
-        let running = Running(self.runtime.spawn(async move {
+        let running = RunningRequest(self.runtime.spawn(async move {
             let told = tokio::time::timeout(COUNTING, counted(request)).await;
             let _ = sender.send(told.ok().flatten());
         }));
@@ -283,12 +295,12 @@ impl Client {
         answer
     }
 
-    async fn run(&self, ask: &Ask, sink: &(impl Fn(Item) + Sync)) {
+    async fn run(&self, ask: &MessagesRequest, sink: &(impl Fn(StreamItem) + Sync)) {
         let mut most = ask.most;
         let mut tries = 0;
         loop {
             let trouble = match self.once(ask, most, sink).await {
-                Ok((message, request)) => return sink(Item::Ended(message, request)),
+                Ok((message, request)) => return sink(StreamItem::Ended(message, request)),
                 Err(trouble) => trouble,
             };
             // Too little room is no reason to fail, as long as some is left.
@@ -298,8 +310,8 @@ impl Client {
             }
             tries += 1;
             match trouble.next(tries, self.patience.retries, chance()) {
-                Next::Wait(wait) => {
-                    sink(Item::Retry {
+                RetryDecision::Wait(wait) => {
+                    sink(StreamItem::Retry {
                         trouble,
                         tries,
                         most: self.patience.retries,
@@ -307,18 +319,18 @@ impl Client {
                     });
                     tokio::time::sleep(wait).await;
                 }
-                Next::Keep => return sink(Item::Cut(trouble)),
-                Next::GiveUp => return sink(Item::Failed(trouble)),
+                RetryDecision::Keep => return sink(StreamItem::Cut(trouble)),
+                RetryDecision::GiveUp => return sink(StreamItem::Failed(trouble)),
             }
         }
     }
 
     async fn once(
         &self,
-        ask: &Ask,
+        ask: &MessagesRequest,
         most: u64,
-        sink: &(impl Fn(Item) + Sync),
-    ) -> Result<(Message, Option<String>), Trouble> {
+        sink: &(impl Fn(StreamItem) + Sync),
+    ) -> Result<(StreamedMessage, Option<String>), ApiError> {
         let mut request = self.http.post(&self.address).body(ask.body(most));
         if !ask.betas.is_empty() {
             request = request.header("anthropic-beta", ask.betas.join(","));
@@ -326,7 +338,7 @@ impl Client {
         let sent = tokio::time::timeout(self.patience.begin, request.send()).await;
         let silent = || {
             let seconds = self.patience.begin.as_secs();
-            Trouble::new(Kind::Silent, format!("timed out after {seconds} s"))
+            ApiError::new(ApiErrorKind::Silent, format!("timed out after {seconds} s"))
         };
         let response = sent.map_err(|_| silent())?.map_err(unconnected)?;
         if response.status() != reqwest::StatusCode::OK {
@@ -338,12 +350,12 @@ impl Client {
     async fn listen(
         &self,
         mut response: Response,
-        sink: &(impl Fn(Item) + Sync),
-    ) -> Result<(Message, Option<String>), Trouble> {
+        sink: &(impl Fn(StreamItem) + Sync),
+    ) -> Result<(StreamedMessage, Option<String>), ApiError> {
         let request = request_id(response.headers());
-        let mut ear = Ear {
-            parser: Parser::default(),
-            message: Message::default(),
+        let mut ear = ResponseReader {
+            parser: SseParser::default(),
+            message: StreamedMessage::default(),
             request: request.clone(),
             failed: None,
         };
@@ -352,13 +364,15 @@ impl Client {
             match tokio::time::timeout(self.patience.idle, response.chunk()).await {
                 Err(_) => {
                     let seconds = self.patience.idle.as_secs();
-                    break Trouble::new(
-                        Kind::Silent,
+                    break ApiError::new(
+                        ApiErrorKind::Silent,
                         format!("timed out: no data for {seconds} s"),
                     );
                 }
-                Ok(Err(error)) => break Trouble::new(Kind::Cut, causes(&error.without_url())),
-                Ok(Ok(None)) => break Trouble::new(Kind::Cut, "the response was cut off"),
+                Ok(Err(error)) => {
+                    break ApiError::new(ApiErrorKind::Cut, error_chain(&error.without_url()));
+                }
+                Ok(Ok(None)) => break ApiError::new(ApiErrorKind::Cut, "the response was cut off"),
                 Ok(Ok(Some(bytes))) => ear.hear(&bytes, sink),
             }
             if let Some(trouble) = ear.failed.take() {
@@ -368,7 +382,7 @@ impl Client {
                 return Ok((ear.message, request));
             }
         };
-        Err(Trouble {
+        Err(ApiError {
             request: request.map(Into::into),
             finished: ear.message.finished,
             ..trouble
@@ -390,15 +404,15 @@ async fn counted(request: reqwest::RequestBuilder) -> Option<u64> {
 }
 
 /// What one answer has said so far.
-struct Ear {
-    parser: Parser,
-    message: Message,
+struct ResponseReader {
+    parser: SseParser,
+    message: StreamedMessage,
     request: Option<String>,
-    failed: Option<Trouble>,
+    failed: Option<ApiError>,
 }
 
-impl Ear {
-    fn hear(&mut self, bytes: &[u8], sink: &(impl Fn(Item) + Sync)) {
+impl ResponseReader {
+    fn hear(&mut self, bytes: &[u8], sink: &(impl Fn(StreamItem) + Sync)) {
         let (message, request, failed) = (&mut self.message, &self.request, &mut self.failed);
         self.parser.feed(bytes, |data| {
             // Half a surrogate pair makes no event worthless; what is no JSON at all is none.
@@ -407,27 +421,27 @@ impl Ear {
                 return;
             }
             let told = message.take(&event);
-            let head = || Head {
+            let head = || StreamedHeader {
                 id: message.id.clone(),
                 model: message.model.clone(),
                 request: request.clone(),
                 usage: Value::Object(message.usage.clone()),
             };
             match told {
-                Some(Told::Began) => sink(Item::Began(head())),
-                Some(Told::Text(text)) => sink(Item::Text(text)),
-                Some(Told::Thinking(text)) => sink(Item::Thinking(text)),
-                Some(Told::Block(block)) => sink(Item::Block(block, head())),
-                Some(Told::Failed(kind, why)) => {
-                    let trouble = Trouble::new(Kind::Event(kind.clone()), why);
-                    *failed = Some(Trouble {
+                Some(MessageEvent::Began) => sink(StreamItem::Began(head())),
+                Some(MessageEvent::Text(text)) => sink(StreamItem::Text(text)),
+                Some(MessageEvent::Thinking(text)) => sink(StreamItem::Thinking(text)),
+                Some(MessageEvent::Block(block)) => sink(StreamItem::Block(block, head())),
+                Some(MessageEvent::Failed(kind, why)) => {
+                    let trouble = ApiError::new(ApiErrorKind::Event(kind.clone()), why);
+                    *failed = Some(ApiError {
                         error: kind,
                         ..trouble
                     });
                 }
-                Some(Told::Stopped | Told::Ended) | None => {}
+                Some(MessageEvent::Stopped | MessageEvent::Ended) | None => {}
             }
-            sink(Item::Raw(event));
+            sink(StreamItem::Raw(event));
         });
     }
 }
@@ -437,7 +451,7 @@ fn request_id(headers: &HeaderMap) -> Option<String> {
     Some(id.to_owned())
 }
 
-async fn refused(response: Response) -> Trouble {
+async fn refused(response: Response) -> ApiError {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let header = |name: &str| headers.get(name)?.to_str().ok();
@@ -454,31 +468,31 @@ async fn refused(response: Response) -> Trouble {
             .to_owned()
     };
     let message = body.message.unwrap_or_else(raw);
-    Trouble {
+    ApiError {
         error: body.kind,
         request: request_id(&headers).map(Into::into),
-        after: unspool_net::after(&headers),
+        after: unspool_net::retry_after(&headers),
         again,
-        ..Trouble::new(Kind::Status(status), message)
+        ..ApiError::new(ApiErrorKind::Status(status), message)
     }
 }
 
-fn unconnected(error: reqwest::Error) -> Trouble {
-    let words = causes(&error.without_url());
+fn unconnected(error: reqwest::Error) -> ApiError {
+    let words = error_chain(&error.without_url());
     let lower = words.to_ascii_lowercase();
     let unsafe_side = ["certificate", "tls", "handshake"];
     let kind = if unsafe_side.iter().any(|mark| lower.contains(mark)) {
-        Kind::Certificate
+        ApiErrorKind::Certificate
     } else {
-        Kind::Connect
+        ApiErrorKind::Connect
     };
-    Trouble::new(kind, words)
+    ApiError::new(kind, words)
 }
 
 /// How much room for an answer the API says there is, if that was too little.
 ///
 /// It says `188240 + 21333 > 200000`: what is asked, what was wanted, what fits.
-fn room(trouble: &Trouble) -> Option<u64> {
+fn room(trouble: &ApiError) -> Option<u64> {
     if trouble.status() != Some(400) || !trouble.message.contains("max_tokens") {
         return None;
     }
@@ -499,7 +513,7 @@ const SPARE: u64 = 1_000;
 const LEAST: u64 = 3_000;
 
 /// Whether the API says that the conversation is too long to be answered at all.
-pub fn is_too_long(trouble: &Trouble) -> bool {
+pub fn is_too_long(trouble: &ApiError) -> bool {
     let said = trouble.message.to_ascii_lowercase();
     match trouble.status() {
         Some(413) => true,
@@ -524,8 +538,8 @@ fn chance() -> f64 {
 mod tests {
     use super::*;
 
-    fn refused(message: &str) -> Trouble {
-        Trouble::new(Kind::Status(400), message)
+    fn refused(message: &str) -> ApiError {
+        ApiError::new(ApiErrorKind::Status(400), message)
     }
 
     #[test]
@@ -542,7 +556,7 @@ mod tests {
         assert!(is_too_long(&refused(
             "prompt is too long: 208310 tokens > 200000 maximum"
         )));
-        assert!(is_too_long(&Trouble::new(Kind::Status(413), "")));
+        assert!(is_too_long(&ApiError::new(ApiErrorKind::Status(413), "")));
         assert!(!is_too_long(&refused(
             "messages: text content blocks must be non-empty"
         )));
@@ -550,10 +564,10 @@ mod tests {
 
     #[test]
     fn the_body_holds_the_conversation_as_it_was_given() {
-        let ask = Ask {
+        let ask = MessagesRequest {
             model: "claude-opus-4-7[1m]".into(),
             most: 10,
-            thinking: Thinking::Auto,
+            thinking: ThinkingMode::Auto,
             effort: Some("low".into()),
             system: vec![],
             tools: vec![],

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// What an event brought.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum MessageEvent {
     /// The message began: id and model are known.
     Began,
     /// More text.
@@ -15,7 +15,7 @@ pub enum Told {
     /// More thinking.
     Thinking(String),
     /// A block has ended.
-    Block(Block),
+    Block(StreamedBlock),
     /// Why it stopped and what it took are known.
     Stopped,
     /// The message has ended.
@@ -26,14 +26,14 @@ pub enum Told {
 
 /// A finished block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct StreamedBlock {
     /// As it is sent back.
     pub json: Value,
     /// The input of a call, where it is no JSON object.
     pub broken: Option<String>,
 }
 
-impl Block {
+impl StreamedBlock {
     /// What kind it is.
     pub fn kind(&self) -> &str {
         self.json["type"].as_str().unwrap_or_default()
@@ -42,7 +42,7 @@ impl Block {
 
 /// What is known of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Message {
+pub struct StreamedMessage {
     /// Its id.
     pub id: String,
     /// The model that speaks.
@@ -59,11 +59,11 @@ pub struct Message {
     pub ended: bool,
     /// How many blocks ended.
     pub finished: usize,
-    open: Vec<Option<Open>>,
+    open: Vec<Option<OpenBlock>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Open {
+struct OpenBlock {
     block: Map<String, Value>,
     input: String,
 }
@@ -71,23 +71,23 @@ struct Open {
 /// So many blocks no message has; an index beyond is a mistake.
 const MOST: usize = 10_000;
 
-impl Message {
+impl StreamedMessage {
     /// Takes an event.
-    pub fn take(&mut self, event: &Value) -> Option<Told> {
+    pub fn take(&mut self, event: &Value) -> Option<MessageEvent> {
         match event["type"].as_str()? {
             "message_start" => {
                 let message = &event["message"];
                 self.id = text(message, "id").to_owned();
                 self.model = text(message, "model").to_owned();
                 self.merge(&message["usage"]);
-                Some(Told::Began)
+                Some(MessageEvent::Began)
             }
             "content_block_start" => {
                 let at = index(event)?;
                 if self.open.len() <= at {
                     self.open.resize(at + 1, None);
                 }
-                self.open[at] = Some(Open {
+                self.open[at] = Some(OpenBlock {
                     block: event["content_block"].as_object()?.clone(),
                     input: String::new(),
                 });
@@ -100,7 +100,7 @@ impl Message {
             "content_block_stop" => {
                 let open = self.open.get_mut(index(event)?)?.take()?;
                 self.finished += 1;
-                Some(Told::Block(open.finish()))
+                Some(MessageEvent::Block(open.finish()))
             }
             "message_delta" => {
                 let delta = &event["delta"];
@@ -112,15 +112,15 @@ impl Message {
                     self.details = delta["stop_details"].clone();
                 }
                 self.merge(&event["usage"]);
-                Some(Told::Stopped)
+                Some(MessageEvent::Stopped)
             }
             "message_stop" => {
                 self.ended = true;
-                Some(Told::Ended)
+                Some(MessageEvent::Ended)
             }
             "error" => {
                 let error = &event["error"];
-                Some(Told::Failed(
+                Some(MessageEvent::Failed(
                     text(error, "type").to_owned(),
                     text(error, "message").to_owned(),
                 ))
@@ -138,18 +138,18 @@ impl Message {
     }
 }
 
-impl Open {
-    fn grow(&mut self, delta: &Value) -> Option<Told> {
+impl OpenBlock {
+    fn grow(&mut self, delta: &Value) -> Option<MessageEvent> {
         match delta["type"].as_str()? {
             "text_delta" => {
                 let more = delta["text"].as_str()?;
                 self.append("text", more);
-                Some(Told::Text(more.to_owned()))
+                Some(MessageEvent::Text(more.to_owned()))
             }
             "thinking_delta" => {
                 let more = delta["thinking"].as_str()?;
                 self.append("thinking", more);
-                Some(Told::Thinking(more.to_owned()))
+                Some(MessageEvent::Thinking(more.to_owned()))
             }
             "signature_delta" => {
                 self.append("signature", delta["signature"].as_str()?);
@@ -178,7 +178,7 @@ impl Open {
         }
     }
 
-    fn finish(mut self) -> Block {
+    fn finish(mut self) -> StreamedBlock {
         let calls = matches!(
             self.block.get("type").and_then(Value::as_str),
             Some("tool_use" | "server_tool_use" | "mcp_tool_use")
@@ -196,7 +196,7 @@ impl Open {
             self.block
                 .insert("input".to_owned(), input.unwrap_or_else(|| json!({})));
         }
-        Block {
+        StreamedBlock {
             json: Value::Object(self.block),
             broken,
         }
@@ -216,14 +216,14 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 mod tests {
     use super::*;
 
-    fn all(events: &[Value]) -> (Message, Vec<Told>) {
-        let mut message = Message::default();
+    fn all(events: &[Value]) -> (StreamedMessage, Vec<MessageEvent>) {
+        let mut message = StreamedMessage::default();
         let told = events.iter().filter_map(|event| message.take(event));
         let told = told.collect();
         (message, told)
     }
 
-    fn block(start: Value, deltas: &[Value]) -> Block {
+    fn block(start: Value, deltas: &[Value]) -> StreamedBlock {
         let mut events =
             vec![json!({"type": "content_block_start", "index": 0, "content_block": start})];
         for delta in deltas {
@@ -233,7 +233,7 @@ mod tests {
         let (_, told) = all(&events);
         let last = told.into_iter().next_back();
         match last {
-            Some(Told::Block(block)) => block,
+            Some(MessageEvent::Block(block)) => block,
             other => panic!("{other:?}"),
         }
     }

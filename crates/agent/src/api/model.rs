@@ -5,7 +5,7 @@ use unspool_model::price::Prices;
 
 /// How much a model should think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingMode {
     /// As the model is best used.
     #[default]
     Auto,
@@ -80,16 +80,16 @@ fn takes_budget(name: &str) -> bool {
 
 /// `thinking` of the request, if there is anything to say. A model is never sent a kind it
 /// does not know.
-pub fn thinking(name: &str, wish: Thinking, most: u64) -> Option<Value> {
+pub fn thinking(name: &str, wish: ThinkingMode, most: u64) -> Option<Value> {
     match wish {
-        Thinking::Auto if adapts(name) => Some(json!({"type": "adaptive"})),
-        Thinking::Auto | Thinking::Off => None,
-        Thinking::Budget(tokens) if takes_budget(name) => {
+        ThinkingMode::Auto if adapts(name) => Some(json!({"type": "adaptive"})),
+        ThinkingMode::Auto | ThinkingMode::Off => None,
+        ThinkingMode::Budget(tokens) if takes_budget(name) => {
             let budget = tokens.max(1024).min(most.saturating_sub(1));
             (budget >= 1024).then(|| json!({"type": "enabled", "budget_tokens": budget}))
         }
-        Thinking::Budget(_) if adapts(name) => Some(json!({"type": "adaptive"})),
-        Thinking::Budget(_) => None,
+        ThinkingMode::Budget(_) if adapts(name) => Some(json!({"type": "adaptive"})),
+        ThinkingMode::Budget(_) => None,
     }
 }
 
@@ -177,9 +177,9 @@ mod tests {
             let thinking = thinking(name, wish, 32_000);
             thinking.map(|thinking| thinking["type"].as_str().unwrap().to_owned())
         };
-        assert_eq!(kind("claude-sonnet-4-5", Thinking::Auto), None);
+        assert_eq!(kind("claude-sonnet-4-5", ThinkingMode::Auto), None);
         assert_eq!(
-            kind("claude-sonnet-4-5", Thinking::Budget(2000)).as_deref(),
+            kind("claude-sonnet-4-5", ThinkingMode::Budget(2000)).as_deref(),
             Some("enabled")
         );
         for newer in [
@@ -189,25 +189,25 @@ mod tests {
             "claude-mythos-5",
         ] {
             assert_eq!(
-                kind(newer, Thinking::Auto).as_deref(),
+                kind(newer, ThinkingMode::Auto).as_deref(),
                 Some("adaptive"),
                 "{newer}"
             );
         }
         assert_eq!(
-            kind("claude-opus-4-7", Thinking::Budget(9000)).as_deref(),
+            kind("claude-opus-4-7", ThinkingMode::Budget(9000)).as_deref(),
             Some("adaptive")
         );
-        assert_eq!(kind("claude-mythos-5", Thinking::Off), None);
+        assert_eq!(kind("claude-mythos-5", ThinkingMode::Off), None);
         assert_eq!(
-            kind("claude-3-5-haiku-20241022", Thinking::Budget(9000)),
+            kind("claude-3-5-haiku-20241022", ThinkingMode::Budget(9000)),
             None
         );
     }
 
     #[test]
     fn a_budget_leaves_room_for_the_answer() {
-        let budget = |most| thinking("claude-sonnet-4-5", Thinking::Budget(50_000), most);
+        let budget = |most| thinking("claude-sonnet-4-5", ThinkingMode::Budget(50_000), most);
         assert_eq!(budget(8_192).unwrap()["budget_tokens"], 8_191);
         assert_eq!(budget(1_000), None);
     }

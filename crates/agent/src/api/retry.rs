@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ApiErrorKind {
     /// It answered with this status.
     Status(u16),
     /// It said so in the middle of a stream, such as `overloaded_error`.
@@ -21,9 +21,9 @@ pub enum Kind {
 
 /// A try that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ApiError {
     /// How.
-    pub kind: Kind,
+    pub kind: ApiErrorKind,
     /// The type of error the API names.
     pub error: String,
     /// What was said about it.
@@ -40,7 +40,7 @@ pub struct Trouble {
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RetryDecision {
     /// Wait, then try again.
     Wait(Duration),
     /// Blocks had ended: what there is stays.
@@ -56,10 +56,10 @@ const LONGEST: Duration = Duration::from_secs(8);
 /// Whoever asks for a longer pause has no room today.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
-impl Trouble {
+impl ApiError {
     /// A failure that is told in one sentence.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Trouble {
-        Trouble {
+    pub fn new(kind: ApiErrorKind, message: impl Into<String>) -> ApiError {
+        ApiError {
             kind,
             error: String::new(),
             message: message.into(),
@@ -73,8 +73,8 @@ impl Trouble {
     /// The status, if there was an answer.
     pub fn status(&self) -> Option<u16> {
         match &self.kind {
-            Kind::Status(status) => Some(*status),
-            Kind::Event(name) => Some(match name.as_str() {
+            ApiErrorKind::Status(status) => Some(*status),
+            ApiErrorKind::Event(name) => Some(match name.as_str() {
                 "overloaded_error" => 529,
                 "rate_limit_error" => 429,
                 "timeout_error" => 504,
@@ -102,23 +102,23 @@ impl Trouble {
 
     /// What to do after so many tries (from 1). `most` is how often one may be repeated, and
     /// `chance` between 0 and 1 keeps clients from coming back all at once.
-    pub fn next(&self, tries: u32, most: u32, chance: f64) -> Next {
+    pub fn next(&self, tries: u32, most: u32, chance: f64) -> RetryDecision {
         if self.finished > 0 {
-            return Next::Keep;
+            return RetryDecision::Keep;
         }
         let sensible = match (self.again, &self.kind) {
-            (Some(again), Kind::Status(_)) => again,
-            (_, Kind::Certificate) => false,
-            (_, Kind::Connect | Kind::Cut | Kind::Silent) => true,
-            (_, Kind::Status(_) | Kind::Event(_)) => {
+            (Some(again), ApiErrorKind::Status(_)) => again,
+            (_, ApiErrorKind::Certificate) => false,
+            (_, ApiErrorKind::Connect | ApiErrorKind::Cut | ApiErrorKind::Silent) => true,
+            (_, ApiErrorKind::Status(_) | ApiErrorKind::Event(_)) => {
                 let status = self.status().unwrap_or_default();
                 matches!(status, 408 | 409 | 429 | 500..) && !self.is_spent()
             }
         };
         if !sensible || tries > most || self.after.is_some_and(|after| after > PATIENCE) {
-            return Next::GiveUp;
+            return RetryDecision::GiveUp;
         }
-        Next::Wait(self.after.unwrap_or_else(|| pause(tries, chance)))
+        RetryDecision::Wait(self.after.unwrap_or_else(|| pause(tries, chance)))
     }
 }
 
@@ -133,12 +133,12 @@ fn pause(tries: u32, chance: f64) -> Duration {
 mod tests {
     use super::*;
 
-    fn status(status: u16) -> Trouble {
-        Trouble::new(Kind::Status(status), "")
+    fn status(status: u16) -> ApiError {
+        ApiError::new(ApiErrorKind::Status(status), "")
     }
 
-    fn wait(ms: u64) -> Next {
-        Next::Wait(Duration::from_millis(ms))
+    fn wait(ms: u64) -> RetryDecision {
+        RetryDecision::Wait(Duration::from_millis(ms))
     }
 
     #[test]
@@ -147,19 +147,28 @@ mod tests {
             assert_eq!(status(again).next(1, MOST, 0.0), wait(500), "{again}");
         }
         for never in [400, 401, 402, 403, 404, 413, 422] {
-            assert_eq!(status(never).next(1, MOST, 0.0), Next::GiveUp, "{never}");
+            assert_eq!(
+                status(never).next(1, MOST, 0.0),
+                RetryDecision::GiveUp,
+                "{never}"
+            );
         }
-        for kind in [Kind::Connect, Kind::Cut, Kind::Silent] {
-            assert_eq!(Trouble::new(kind, "").next(1, MOST, 0.0), wait(500));
+        for kind in [
+            ApiErrorKind::Connect,
+            ApiErrorKind::Cut,
+            ApiErrorKind::Silent,
+        ] {
+            assert_eq!(ApiError::new(kind, "").next(1, MOST, 0.0), wait(500));
         }
         assert_eq!(
-            Trouble::new(Kind::Certificate, "").next(1, MOST, 0.0),
-            Next::GiveUp
+            ApiError::new(ApiErrorKind::Certificate, "").next(1, MOST, 0.0),
+            RetryDecision::GiveUp
         );
-        let event = |name: &str| Trouble::new(Kind::Event(name.into()), "").next(1, MOST, 0.0);
+        let event =
+            |name: &str| ApiError::new(ApiErrorKind::Event(name.into()), "").next(1, MOST, 0.0);
         assert_eq!(event("overloaded_error"), wait(500));
         assert_eq!(event("api_error"), wait(500));
-        assert_eq!(event("invalid_request_error"), Next::GiveUp);
+        assert_eq!(event("invalid_request_error"), RetryDecision::GiveUp);
     }
 
     #[test]
@@ -168,12 +177,12 @@ mod tests {
         let mut pauses = Vec::new();
         for tries in 1.. {
             match status(529).next(tries, MOST, 0.0) {
-                Next::Wait(pause) => {
+                RetryDecision::Wait(pause) => {
                     clock += pause;
                     pauses.push(pause.as_millis());
                 }
-                Next::GiveUp => break,
-                Next::Keep => unreachable!(),
+                RetryDecision::GiveUp => break,
+                RetryDecision::Keep => unreachable!(),
             }
         }
         assert_eq!(
@@ -190,10 +199,10 @@ mod tests {
         limited.after = Some(Duration::from_secs(2));
         assert_eq!(limited.next(3, MOST, 1.0), wait(2000));
         limited.after = Some(Duration::from_secs(7200));
-        assert_eq!(limited.next(1, MOST, 0.0), Next::GiveUp);
+        assert_eq!(limited.next(1, MOST, 0.0), RetryDecision::GiveUp);
         let mut told = status(500);
         told.again = Some(false);
-        assert_eq!(told.next(1, MOST, 0.0), Next::GiveUp);
+        assert_eq!(told.next(1, MOST, 0.0), RetryDecision::GiveUp);
         let mut told = status(400);
         told.again = Some(true);
         assert_eq!(told.next(1, MOST, 0.0), wait(500));
@@ -203,19 +212,19 @@ mod tests {
     fn a_spent_budget_is_not_tried_again() {
         let mut spent = status(429);
         spent.message = "You have reached your specified API usage limits: monthly limit".into();
-        assert_eq!(spent.next(1, MOST, 0.0), Next::GiveUp);
+        assert_eq!(spent.next(1, MOST, 0.0), RetryDecision::GiveUp);
     }
 
     #[test]
     fn what_had_ended_is_kept_and_nothing_is_asked_twice() {
         for kind in [
-            Kind::Cut,
-            Kind::Silent,
-            Kind::Event("overloaded_error".into()),
+            ApiErrorKind::Cut,
+            ApiErrorKind::Silent,
+            ApiErrorKind::Event("overloaded_error".into()),
         ] {
-            let mut cut = Trouble::new(kind, "");
+            let mut cut = ApiError::new(kind, "");
             cut.finished = 1;
-            assert_eq!(cut.next(1, MOST, 0.0), Next::Keep);
+            assert_eq!(cut.next(1, MOST, 0.0), RetryDecision::Keep);
         }
     }
 }

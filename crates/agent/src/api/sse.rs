@@ -2,7 +2,7 @@
 
 /// Makes events of bytes.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct SseParser {
     line: Vec<u8>,
     data: String,
     has_data: bool,
@@ -11,7 +11,7 @@ pub struct Parser {
     begun: bool,
 }
 
-impl Parser {
+impl SseParser {
     /// Takes the next bytes, and hands out the data of each event that is now complete.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         for &byte in bytes {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn events(pieces: &[&[u8]]) -> Vec<String> {
-        let mut parser = Parser::default();
+        let mut parser = SseParser::default();
         let mut out = Vec::new();
         for piece in pieces {
             parser.feed(piece, |data| out.push(data.to_owned()));

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match unspool_agent::sandbox::asked() {
+    match unspool_agent::sandbox::run_as_wrapper() {
         Some(code) => code,
         None => {
             eprintln!("unspool-fence: not meant to be run by hand");

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match unspool_agent::process::guard::asked() {
+    match unspool_agent::process::guard::run_as_guard() {
         Some(code) => code,
         None => {
             eprintln!("unspool-guard: not meant to be run by hand");

@@ -3,67 +3,76 @@
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use super::shared::{Message, lock};
-use super::{Command, Driver, Notice, Setup, Spent};
+use super::shared_session::{DriverMessage, lock};
+use super::{RunUsage, SessionCommand, SessionDriver, SessionNotice, SessionSetup};
 
 /// A session that runs on a thread of its own.
-pub struct Handle {
-    events: Sender<Message>,
-    thread: Option<thread::JoinHandle<Spent>>,
+pub struct SessionHandle {
+    events: Sender<DriverMessage>,
+    thread: Option<thread::JoinHandle<RunUsage>>,
 }
 
 /// Tells a session what somebody wants, from any thread.
 #[derive(Clone)]
-pub struct Remote(Sender<Message>);
+pub struct SessionCommandSender(Sender<DriverMessage>);
 
-impl Remote {
+impl SessionCommandSender {
     /// Tells it. False if the session is over.
-    pub fn send(&self, command: Command) -> bool {
-        self.0.send(Message::Command(command)).is_ok()
+    pub fn send(&self, command: SessionCommand) -> bool {
+        self.0.send(DriverMessage::Command(command)).is_ok()
     }
 }
 
-impl Handle {
+impl SessionHandle {
     /// Tells it what somebody wants. False if it is over.
-    pub fn send(&self, command: Command) -> bool {
-        self.events.send(Message::Command(command)).is_ok()
+    pub fn send(&self, command: SessionCommand) -> bool {
+        self.events.send(DriverMessage::Command(command)).is_ok()
     }
 
     /// Something to tell it from other threads with.
-    pub fn remote(&self) -> Remote {
-        Remote(self.events.clone())
+    pub fn remote(&self) -> SessionCommandSender {
+        SessionCommandSender(self.events.clone())
     }
 
     /// Waits for its end: what was spent.
-    pub fn join(mut self) -> Spent {
+    pub fn join(mut self) -> RunUsage {
         let thread = self.thread.take();
-        let _ = self.events.send(Message::Command(Command::Close));
+        let _ = self
+            .events
+            .send(DriverMessage::Command(SessionCommand::Close));
         thread
             .and_then(|thread| thread.join().ok())
             .unwrap_or_default()
     }
 }
 
-impl Drop for Handle {
+impl Drop for SessionHandle {
     fn drop(&mut self) {
         // Nobody can tell it anything any more.
-        let _ = self.events.send(Message::Command(Command::Interrupt));
-        let _ = self.events.send(Message::Command(Command::Close));
+        let _ = self
+            .events
+            .send(DriverMessage::Command(SessionCommand::Interrupt));
+        let _ = self
+            .events
+            .send(DriverMessage::Command(SessionCommand::Close));
     }
 }
 
 /// Starts a session. `notices` is called on its thread.
-pub fn start(setup: Setup, notices: impl FnMut(Notice) + Send + 'static) -> Handle {
+pub fn start(
+    setup: SessionSetup,
+    notices: impl FnMut(SessionNotice) + Send + 'static,
+) -> SessionHandle {
     let (sender, events) = channel();
     let remote = sender.clone();
     let thread = thread::spawn(move || {
-        let mut driver = Driver::new(setup, None, sender, events, Box::new(notices));
+        let mut driver = SessionDriver::new(setup, None, sender, events, Box::new(notices));
         driver.run(None);
         let spent = lock(&driver.shared.spent).clone();
-        (driver.notices)(Notice::Closed);
+        (driver.notices)(SessionNotice::Closed);
         spent
     });
-    Handle {
+    SessionHandle {
         events: remote,
         thread: Some(thread),
     }

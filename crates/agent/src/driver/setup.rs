@@ -5,42 +5,42 @@ use std::sync::Arc;
 
 use unspool_model::price::Prices;
 
-use crate::api::client::Client;
-use crate::commands::Commands;
-use crate::definitions::Definitions;
-use crate::hooks::Hooks;
-use crate::memory::{Memory, Roots};
-use crate::more::More;
-use crate::permission::Policy;
-use crate::record::Record;
-use crate::request::Frame;
-use crate::sandbox::Fence;
-use crate::tools::Kept;
+use crate::agent_definitions::AgentDefinitions;
+use crate::api::client::MessagesClient;
+use crate::hooks::SessionHooks;
+use crate::mcp_tools::McpTools;
+use crate::memory::{MemoryFiles, MemoryRoots};
+use crate::permission::PermissionPolicy;
+use crate::request::RequestOptions;
+use crate::sandbox::WriteSandbox;
+use crate::slash_commands::SlashCommands;
+use crate::tools::ToolState;
+use crate::transcript_writer::TranscriptWriter;
 
 /// What a session needs.
-pub struct Setup {
+pub struct SessionSetup {
     /// The model's side.
-    pub client: Client,
+    pub client: MessagesClient,
     /// The transcript.
-    pub record: Record,
+    pub record: TranscriptWriter,
     /// What requests look like.
-    pub frame: Frame,
+    pub frame: RequestOptions,
     /// Who may do what.
-    pub policy: Policy,
+    pub policy: PermissionPolicy,
     /// What runs on events.
-    pub hooks: Hooks,
+    pub hooks: SessionHooks,
     /// Where it works.
-    pub place: Place,
+    pub place: SessionDirs,
     /// What is kept between calls.
-    pub kept: Arc<Kept>,
+    pub kept: Arc<ToolState>,
     /// What people and the project wrote down.
-    pub lore: Lore,
+    pub lore: SessionCustomizations,
     /// Tools from elsewhere.
-    pub more: Option<Arc<dyn More>>,
+    pub more: Option<Arc<dyn McpTools>>,
     /// Variables that the settings give to commands.
     pub env: Vec<(String, String)>,
     /// What commands cannot leave.
-    pub fence: Option<Fence>,
+    pub fence: Option<WriteSandbox>,
     /// How often the model is asked in one turn.
     pub turns: Option<u32>,
     /// Dollars that may be spent.
@@ -64,22 +64,22 @@ pub struct Setup {
 
 /// What people and the project wrote down for sessions.
 #[derive(Clone, Debug)]
-pub struct Lore {
+pub struct SessionCustomizations {
     /// Slash commands and skills.
-    pub commands: Commands,
+    pub commands: SlashCommands,
     /// Kinds of sub-agents.
-    pub agents: Definitions,
+    pub agents: AgentDefinitions,
     /// Instructions.
-    pub memory: Memory,
+    pub memory: MemoryFiles,
     /// Where they are looked for.
-    pub roots: Roots,
+    pub roots: MemoryRoots,
     /// Whether somebody trusts the folder.
     pub trusted: bool,
 }
 
 /// Where a session works.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SessionDirs {
     /// The folder it began in.
     pub project: PathBuf,
     /// More folders that belong to it.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::Places;
+use crate::settings::SettingsPaths;
 use serde_json::json;
 use unspool_testkit::wait::wait_until;
 
@@ -14,25 +14,25 @@ impl World {
         }
     }
 
-    fn load(&self, hooks: Value) -> Result<Hooks, Broken> {
-        let places = Places {
+    fn load(&self, hooks: Value) -> Result<SessionHooks, SettingsError> {
+        let places = SettingsPaths {
             user: self.temp.path().join("config"),
             managed: self.temp.path().join("managed.json"),
             project: self.temp.path().to_path_buf(),
             given: Some(json!({ "hooks": hooks }).to_string()),
         };
-        let settings = Settings::load(&places).unwrap();
-        Hooks::load(&settings, self.temp.path(), None)
+        let settings = SessionSettings::load(&places).unwrap();
+        SessionHooks::load(&settings, self.temp.path(), None)
     }
 
-    fn run(&self, event: &str, commands: &[&str]) -> Said {
+    fn run(&self, event: &str, commands: &[&str]) -> HookResults {
         let hooks: Vec<Value> = commands
             .iter()
             .map(|command| json!({"type": "command", "command": command}))
             .collect();
         let hooks = self.load(json!({ event: [{"hooks": hooks}] })).unwrap();
         let input = json!({"hook_event_name": event, "cwd": self.temp.path()});
-        hooks.run(event, None, &input, &Stop::new())
+        hooks.run(event, None, &input, &StopSignal::new())
     }
 }
 
@@ -49,12 +49,12 @@ fn code_two_blocks_with_the_reason_on_standard_error() {
         .load(json!({"PreToolUse": [{"matcher": "Bash", "hooks": [
             {"type": "command", "command": "echo no >&2; exit 2"}]}]}))
         .unwrap();
-    let said = hooks.run("PreToolUse", Some("Bash"), &json!({}), &Stop::new());
+    let said = hooks.run("PreToolUse", Some("Bash"), &json!({}), &StopSignal::new());
     assert_eq!(
         said.block.as_deref(),
         Some("PreToolUse:Bash hook error: [echo no >&2; exit 2]: no")
     );
-    assert_eq!(said.allow, Some(Decision::Deny));
+    assert_eq!(said.allow, Some(HookDecision::Deny));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn json_decides_changes_and_adds() {
         "hookEventName": "PreToolUse", "permissionDecision": "allow",
         "updatedInput": {"command": "ls"}, "additionalContext": "more"}});
     let said = World::new().run("PreToolUse", &[&format!("echo '{answer}'")]);
-    assert_eq!(said.allow, Some(Decision::Allow));
+    assert_eq!(said.allow, Some(HookDecision::Allow));
     assert_eq!(said.updated_input, Some(json!({"command": "ls"})));
     assert_eq!(said.context, ["more"]);
     assert_eq!(said.system_message.as_deref(), Some("hello"));
@@ -102,12 +102,12 @@ fn the_strictest_of_several_hooks_counts() {
     let world = World::new();
     assert_eq!(
         world.run("PreToolUse", &[&allow, &ask]).allow,
-        Some(Decision::Ask)
+        Some(HookDecision::Ask)
     );
     let said = world.run("PreToolUse", &[&deny, &allow, &ask]);
     assert_eq!(
         (said.allow, said.block.as_deref()),
-        (Some(Decision::Deny), Some("r"))
+        (Some(HookDecision::Deny), Some("r"))
     );
 }
 
@@ -118,7 +118,7 @@ fn a_request_for_permission_is_answered_in_its_own_shape() {
     let said = World::new().run("PermissionRequest", &[&format!("echo '{answer}'")]);
     assert_eq!(
         (said.allow, said.block.as_deref()),
-        (Some(Decision::Deny), Some("not now"))
+        (Some(HookDecision::Deny), Some("not now"))
     );
 }
 
@@ -149,12 +149,12 @@ fn the_same_command_runs_once_and_several_run_at_once() {
 
 #[test]
 fn a_matcher_is_a_list_of_names_or_a_pattern() {
-    let fits = |matcher: &str, about: &str| Matcher::read(matcher).unwrap().fits(Some(about));
+    let fits = |matcher: &str, about: &str| HookMatcher::read(matcher).unwrap().fits(Some(about));
     assert!(fits("Edit|Write", "Write") && !fits("Edit|Write", "NotebookWrite"));
     assert!(fits("", "x") && fits("*", "x"));
     assert!(fits("Notebook.*", "NotebookEdit") && fits("mcp__.*__write", "mcp__a__write"));
     assert!(fits("Task", "Agent"));
-    assert!(Matcher::read("(").is_err());
+    assert!(HookMatcher::read("(").is_err());
 }
 
 /// Whether a process does something.
@@ -173,7 +173,7 @@ fn a_hook_that_takes_too_long_is_ended_with_its_group_and_blocks_nothing() {
         .load(json!({"PreToolUse": [{"hooks": [
             {"type": "command", "command": command, "timeout": 1}]}]}))
         .unwrap();
-    let said = hooks.run("PreToolUse", None, &json!({}), &Stop::new());
+    let said = hooks.run("PreToolUse", None, &json!({}), &StopSignal::new());
     assert_eq!((said.block, said.errors.len()), (None, 1));
     // A machine that is very busy may not even have started it.
     if let Ok(pid) = std::fs::read_to_string(&note) {
@@ -189,7 +189,7 @@ fn a_hook_ends_when_all_work_does() {
     let hooks = world
         .load(json!({"Stop": [{"hooks": [{"type": "command", "command": command}]}]}))
         .unwrap();
-    let stop = Stop::new();
+    let stop = StopSignal::new();
     let other = stop.clone();
     thread::spawn(move || {
         wait_until("it runs", || note.exists());
@@ -215,7 +215,7 @@ fn a_hook_that_reads_nothing_and_leaves_something_running_holds_nobody_up() {
         .load(json!({"Stop": [{"hooks": [{"type": "command", "command": command}]}]}))
         .unwrap();
     let input = json!({"text": "x".repeat(1 << 20)});
-    let said = hooks.run("Stop", None, &input, &Stop::new());
+    let said = hooks.run("Stop", None, &input, &StopSignal::new());
     assert_eq!(said.ran[0].exit, Some(0));
     assert_eq!(said.system_message.as_deref(), Some("left"));
     let left = said.ran[0].stderr.trim();

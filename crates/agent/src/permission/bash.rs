@@ -5,36 +5,36 @@
 
 mod arriving_files;
 mod builtin_assignments;
-mod effects;
+mod command_texts;
+mod deny_and_ask_rules;
 mod folder_readers;
 mod git_command;
-mod guard;
 mod hidden_commands;
+mod irreversible_commands;
+mod known_programs;
 mod loose_words;
 mod named_files;
-mod programs;
-mod strict;
-mod texts;
+mod option_effects;
 mod working_folder;
 
 use std::path::{Path, PathBuf};
 
-use super::always::runs_its_input;
-use super::explain::Step;
-use super::glob::Pattern;
-use super::path::Place;
-use super::rule::{Rule, What};
-use super::shell::{self, Part, Piece, Script, Word};
-use super::{Mode, Policy, Reason, Ruling};
-use crate::settings::Kind;
-use effects::Effect;
-use programs::{called, is_harmless, is_safe, only_reads};
-use texts::{joined, program, raw, shown};
+use super::explain::CommandPartFinding;
+use super::glob::GlobPattern;
+use super::offered_rules::runs_its_input;
+use super::path::ResolvedPath;
+use super::rule::{PermissionRule, RuleTarget};
+use super::shell_parser::{self, ShellCommandPart, ShellScript, ShellWord, ShellWordPart};
+use super::{PermissionFindings, PermissionMode, PermissionPolicy, PermissionReason};
+use crate::settings::RuleKind;
+use command_texts::{joined, program, raw, shown};
+use known_programs::{called, is_harmless, is_safe, only_reads};
+use option_effects::ArgumentEffect;
 use working_folder::follow;
 
+pub(super) use command_texts::{known_text, raw_path, shown_part};
+pub(super) use known_programs::{RUNNERS, is_never, only_takes_data, stripped};
 pub(super) use named_files::is_known;
-pub(super) use programs::{RUNNERS, is_never, only_takes_data, stripped};
-pub(super) use texts::{known_text, raw_path, shown_part};
 
 /// Longer commands are not looked into.
 pub const LONGEST: usize = 10_000;
@@ -45,36 +45,36 @@ const DEEPEST: usize = 4;
 type Cwds = Option<Vec<PathBuf>>;
 
 /// Why nothing allows a part.
-struct NotAllowed {
+struct NotAllowedReason {
     why: String,
     /// Whether a rule could.
     a_rule_helps: bool,
 }
 
-impl From<String> for NotAllowed {
-    fn from(why: String) -> NotAllowed {
-        NotAllowed {
+impl From<String> for NotAllowedReason {
+    fn from(why: String) -> NotAllowedReason {
+        NotAllowedReason {
             why,
             a_rule_helps: true,
         }
     }
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// Judges a command.
-    pub(super) fn rule_bash(&self, command: &str, cwd: &Path) -> Ruling {
-        let mut ruling = Ruling::default();
-        if let Some(rule) = self.whole(Kind::Deny) {
-            ruling.deny(Reason::of("denied by rule", rule));
+    pub(super) fn rule_bash(&self, command: &str, cwd: &Path) -> PermissionFindings {
+        let mut ruling = PermissionFindings::default();
+        if let Some(rule) = self.whole(RuleKind::Deny) {
+            ruling.deny(PermissionReason::of("denied by rule", rule));
             return ruling;
         }
         if command.trim().is_empty() {
-            ruling.firm(Reason::new("the command is empty"));
+            ruling.firm(PermissionReason::new("the command is empty"));
             return ruling;
         }
         let script = match command.chars().count() > LONGEST {
             true => Err(format!("longer than {LONGEST} characters")),
-            false => shell::parse(command),
+            false => shell_parser::parse(command),
         };
         match script {
             Ok(script) => self.rule_script(command, &script, cwd, &mut ruling),
@@ -84,46 +84,54 @@ impl Policy {
     }
 
     /// A rule about all commands.
-    fn whole(&self, kind: Kind) -> Option<&Rule> {
+    fn whole(&self, kind: RuleKind) -> Option<&PermissionRule> {
         self.rules_of(kind, "Bash")
-            .find(|rule| matches!(rule.what, What::All | What::Unknown))
+            .find(|rule| matches!(rule.what, RuleTarget::All | RuleTarget::Unknown))
     }
 
-    fn commands(&self, kind: Kind) -> impl Iterator<Item = (&Rule, &Pattern)> {
+    fn commands(&self, kind: RuleKind) -> impl Iterator<Item = (&PermissionRule, &GlobPattern)> {
         self.rules_of(kind, "Bash")
             .filter_map(|rule| match &rule.what {
-                What::Command(pattern) => Some((rule, pattern)),
+                RuleTarget::Command(pattern) => Some((rule, pattern)),
                 _ => None,
             })
     }
 
     /// A command that is not understood: asked about, or denied if a rule that denies might apply.
-    fn rule_unknown(&self, command: &str, why: &str, ruling: &mut Ruling) {
+    fn rule_unknown(&self, command: &str, why: &str, ruling: &mut PermissionFindings) {
         let hides = command.contains(['$', '`', '\\', '\'', '"', '*', '?', '[', '{', '~']);
-        for (rule, pattern) in self.commands(Kind::Deny) {
+        for (rule, pattern) in self.commands(RuleKind::Deny) {
             let start = pattern.start();
             let program = start.split(' ').next().unwrap_or_default();
             if hides || program.is_empty() || command.contains(program) {
                 let text =
                     format!("cannot parse the command ({why}), and a deny rule may match it");
-                ruling.deny(Reason::of(text, rule));
+                ruling.deny(PermissionReason::of(text, rule));
                 return;
             }
         }
-        ruling.firm(Reason::new(format!("cannot parse the command: {why}")));
+        ruling.firm(PermissionReason::new(format!(
+            "cannot parse the command: {why}"
+        )));
     }
 
-    fn rule_script(&self, command: &str, script: &Script, cwd: &Path, ruling: &mut Ruling) {
+    fn rule_script(
+        &self,
+        command: &str,
+        script: &ShellScript,
+        cwd: &Path,
+        ruling: &mut PermissionFindings,
+    ) {
         self.strict(command, script, &[cwd.to_path_buf()], 0, ruling);
-        if let Some(rule) = self.whole(Kind::Ask) {
-            ruling.firm(Reason::of("an ask rule matches", rule));
+        if let Some(rule) = self.whole(RuleKind::Ask) {
+            ruling.firm(PermissionReason::of("an ask rule matches", rule));
         }
         ruling.reads = script.parts.iter().all(only_reads);
         let all = self
-            .rules_of(Kind::Allow, "Bash")
+            .rules_of(RuleKind::Allow, "Bash")
             .find(|rule| match &rule.what {
-                What::All => true,
-                What::Command(pattern) => pattern.is_exact() && pattern.fits(command.trim()),
+                RuleTarget::All => true,
+                RuleTarget::Command(pattern) => pattern.is_exact() && pattern.fits(command.trim()),
                 _ => false,
             });
         let mut cwds = self.first_cwds(script, &[cwd.to_path_buf()]);
@@ -141,11 +149,16 @@ impl Policy {
             moved |= self.moves(part, cwd);
         }
         if ruling.soft.is_none() && ruling.by.is_none() {
-            ruling.allow(Reason::new("only changes the working directory"));
+            ruling.allow(PermissionReason::new("only changes the working directory"));
         }
     }
 
-    fn note(&self, part: &Part, found: &Result<Option<Reason>, NotAllowed>, ruling: &mut Ruling) {
+    fn note(
+        &self,
+        part: &ShellCommandPart,
+        found: &Result<Option<PermissionReason>, NotAllowedReason>,
+        ruling: &mut PermissionFindings,
+    ) {
         let text = shown_part(part);
         if text.is_empty() {
             return;
@@ -153,18 +166,24 @@ impl Policy {
         match found {
             Ok(Some(by)) => {
                 ruling.allow(by.clone());
-                ruling.steps.push(Step::new(text, "allowed", by.clone()));
+                ruling
+                    .steps
+                    .push(CommandPartFinding::new(text, "allowed", by.clone()));
             }
             Ok(None) => {
-                let by = Reason::new("no effect of its own");
-                ruling.steps.push(Step::new(text, "allowed", by));
+                let by = PermissionReason::new("no effect of its own");
+                ruling
+                    .steps
+                    .push(CommandPartFinding::new(text, "allowed", by));
             }
             Err(not) => {
-                let why = Reason::new(not.why.clone());
+                let why = PermissionReason::new(not.why.clone());
                 ruling.soft(why.clone());
-                ruling.steps.push(Step::new(text, "asks", why));
+                ruling
+                    .steps
+                    .push(CommandPartFinding::new(text, "asks", why));
                 if not.a_rule_helps
-                    && let Some(rule) = super::always::for_part(part)
+                    && let Some(rule) = super::offered_rules::for_part(part)
                     && !ruling.always.contains(&rule)
                 {
                     ruling.always.push(rule);
@@ -174,48 +193,54 @@ impl Policy {
     }
 
     /// Files that options of a program write.
-    fn output_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+    fn output_files(&self, part: &ShellCommandPart, cwds: &Cwds, ruling: &mut PermissionFindings) {
         let Some(start) = stripped(&part.words) else {
             return;
         };
         let words = called(&part.words, start);
         let name = words.first().map(program).unwrap_or_default();
-        for effect in effects::effects(&words) {
-            let Effect::Writes(target) = effect else {
+        for effect in option_effects::effects(&words) {
+            let ArgumentEffect::Writes(target) = effect else {
                 continue;
             };
             if target.raw == "-" {
                 continue;
             }
-            if effects::is_reading(&name) {
+            if option_effects::is_reading(&name) {
                 self.open_file(&target, true, cwds, ruling);
                 continue;
             }
             // What a program is for, its rule allows; not what rules deny, nor what nobody knows.
             if target.is_open() {
                 let text = format!("cannot resolve the path {} in advance", target.raw);
-                ruling.soft(Reason::new(text));
+                ruling.soft(PermissionReason::new(text));
             }
             for cwd in cwds.iter().flatten() {
-                let place = Place::of(&raw_path(&target), cwd, &self.home);
-                let denies = |rule: &&Rule| rule.fits_file(&place);
-                if let Some(rule) = self.rules_of(Kind::Deny, "Edit").find(denies) {
+                let place = ResolvedPath::of(&raw_path(&target), cwd, &self.home);
+                let denies = |rule: &&PermissionRule| rule.fits_file(&place);
+                if let Some(rule) = self.rules_of(RuleKind::Deny, "Edit").find(denies) {
                     let shown = place.written.display();
                     let text = format!("writing to {shown} is denied by rule");
-                    ruling.deny(Reason::of(text, rule));
+                    ruling.deny(PermissionReason::of(text, rule));
                 }
             }
         }
     }
 
     /// Files that redirections open.
-    fn open_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+    fn open_files(&self, part: &ShellCommandPart, cwds: &Cwds, ruling: &mut PermissionFindings) {
         for redirect in &part.redirects {
             self.open_file(&redirect.target, redirect.writes, cwds, ruling);
         }
     }
 
-    fn open_file(&self, target: &Word, writes: bool, cwds: &Cwds, ruling: &mut Ruling) {
+    fn open_file(
+        &self,
+        target: &ShellWord,
+        writes: bool,
+        cwds: &Cwds,
+        ruling: &mut PermissionFindings,
+    ) {
         if matches!(
             target.raw.as_str(),
             "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin"
@@ -226,7 +251,7 @@ impl Policy {
         match (target.is_open(), cwds) {
             (false, Some(cwds)) => {
                 for cwd in cwds {
-                    let place = Place::of(&raw_path(target), cwd, &self.home);
+                    let place = ResolvedPath::of(&raw_path(target), cwd, &self.home);
                     match writes {
                         true => self.write("Edit", &place, ruling),
                         false => self.read("Read", &place, ruling),
@@ -236,9 +261,9 @@ impl Policy {
             _ => {
                 let text = format!("cannot resolve the path {} in advance", target.raw);
                 let tool = if writes { "Edit" } else { "Read" };
-                match self.rules_of(Kind::Deny, tool).next() {
-                    Some(rule) => ruling.firm(Reason::of(text, rule)),
-                    None => ruling.soft(Reason::new(text)),
+                match self.rules_of(RuleKind::Deny, tool).next() {
+                    Some(rule) => ruling.firm(PermissionReason::of(text, rule)),
+                    None => ruling.soft(PermissionReason::new(text)),
                 }
             }
         }
@@ -250,19 +275,21 @@ impl Policy {
             .or(ruling.firm.as_ref())
             .or(ruling.soft.as_ref());
         if let (false, Some(why)) = (before, after) {
-            ruling.steps.push(Step::new(step, "asks", why.clone()));
+            ruling
+                .steps
+                .push(CommandPartFinding::new(step, "asks", why.clone()));
         }
     }
 
     /// What allows a part: a rule, the mode, or that it does nothing by itself.
     fn allow(
         &self,
-        part: &Part,
-        script: &Script,
+        part: &ShellCommandPart,
+        script: &ShellScript,
         cwds: &Cwds,
         moved: bool,
-    ) -> Result<Option<Reason>, NotAllowed> {
-        let no_rule_helps = |why: String| NotAllowed {
+    ) -> Result<Option<PermissionReason>, NotAllowedReason> {
+        let no_rule_helps = |why: String| NotAllowedReason {
             why,
             a_rule_helps: false,
         };
@@ -319,14 +346,19 @@ impl Policy {
         }
         let runs_input = part.fed && runs_its_input(words);
         if let Some(rule) = self.allowing(part, start, never, runs_input) {
-            return Ok(Some(Reason::of("allowed by rule", rule)));
+            return Ok(Some(PermissionReason::of("allowed by rule", rule)));
         }
         if runs_input {
             let why = format!("`{name}` executes its input, which no rule can check");
             return Err(no_rule_helps(why));
         }
-        if !is_own && self.mode == Mode::AcceptEdits && self.is_small_edit(&name, words, cwds) {
-            return Ok(Some(Reason::new("mode acceptEdits, inside the project")));
+        if !is_own
+            && self.mode == PermissionMode::AcceptEdits
+            && self.is_small_edit(&name, words, cwds)
+        {
+            return Ok(Some(PermissionReason::new(
+                "mode acceptEdits, inside the project",
+            )));
         }
         match never {
             true => {
@@ -342,28 +374,34 @@ impl Policy {
     /// `git status` meant the project's repository.
     fn allow_whole(
         &self,
-        rule: &Rule,
-        part: &Part,
+        rule: &PermissionRule,
+        part: &ShellCommandPart,
         cwds: &Cwds,
-    ) -> Result<Option<Reason>, NotAllowed> {
+    ) -> Result<Option<PermissionReason>, NotAllowedReason> {
         let words = &part.words[stripped(&part.words).unwrap_or(0)..];
-        let is_text = matches!(rule.what, What::Command(_));
+        let is_text = matches!(rule.what, RuleTarget::Command(_));
         match self.git_elsewhere(words, cwds, false).filter(|_| is_text) {
-            Some(why) => Err(NotAllowed {
+            Some(why) => Err(NotAllowedReason {
                 why,
                 a_rule_helps: false,
             }),
-            None => Ok(Some(Reason::of("allowed by rule", rule))),
+            None => Ok(Some(PermissionReason::of("allowed by rule", rule))),
         }
     }
 
     /// The rule that allows a part. Where code comes in, one with its exact words does not: who
     /// wrote it down saw none of that code. One with a star is meant to allow any.
-    fn allowing(&self, part: &Part, start: usize, never: bool, runs_input: bool) -> Option<&Rule> {
+    fn allowing(
+        &self,
+        part: &ShellCommandPart,
+        start: usize,
+        never: bool,
+        runs_input: bool,
+    ) -> Option<&PermissionRule> {
         let words = &part.words[start..];
         let texts = [joined(words), raw(words)];
         let whole = [joined(&part.words), raw(&part.words)];
-        self.commands(Kind::Allow)
+        self.commands(RuleKind::Allow)
             .find(|(_, pattern)| match pattern.is_exact() {
                 true => {
                     let mut texts = texts.iter().chain(&whole);
@@ -375,7 +413,7 @@ impl Policy {
     }
 
     /// Making and moving plain files in the project, while edits are accepted.
-    fn is_small_edit(&self, name: &str, words: &[Word], cwds: &Cwds) -> bool {
+    fn is_small_edit(&self, name: &str, words: &[ShellWord], cwds: &Cwds) -> bool {
         if !["mkdir", "touch", "cp", "mv"].contains(&name) {
             return false;
         }
@@ -391,8 +429,12 @@ impl Policy {
             }
             count += 1;
             let is_fine = cwds.iter().all(|cwd| {
-                let mut ruling = Ruling::default();
-                self.write("Edit", &Place::of(&text, cwd, &self.home), &mut ruling);
+                let mut ruling = PermissionFindings::default();
+                self.write(
+                    "Edit",
+                    &ResolvedPath::of(&text, cwd, &self.home),
+                    &mut ruling,
+                );
                 ruling.deny.is_none() && ruling.firm.is_none() && ruling.soft.is_none()
             });
             if !is_fine {
@@ -404,23 +446,23 @@ impl Policy {
 }
 
 /// A pattern of files that begins like an option: a file can be called so.
-fn is_option_pattern(word: &Word) -> bool {
+fn is_option_pattern(word: &ShellWord) -> bool {
     let text = known_text(word);
     let has_glob = word
         .pieces
         .iter()
-        .any(|piece| matches!(piece, Piece::Glob(_)));
+        .any(|piece| matches!(piece, ShellWordPart::Glob(_)));
     has_glob && text.starts_with('-') && !text.contains('=')
 }
 
 /// A pattern whose names of files can begin with anything, also with `-`.
-fn begins_as_pattern(word: &Word) -> bool {
+fn begins_as_pattern(word: &ShellWord) -> bool {
     let first = word.pieces.first();
-    matches!(first, Some(Piece::Glob(_)))
+    matches!(first, Some(ShellWordPart::Glob(_)))
 }
 
 /// Whether options of a program may run something: of all but those known for reading or writing.
-fn runs_by_options(words: &[Word]) -> bool {
+fn runs_by_options(words: &[ShellWord]) -> bool {
     let name = words.first().map(program).unwrap_or_default();
     if name == "git" {
         let command = words.get(1).map(known_text).unwrap_or_default();

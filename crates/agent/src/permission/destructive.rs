@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::bash::{known_text, raw_path};
-use super::path::Place;
-use super::shell::{Piece, Word};
-use super::{Policy, Reason};
+use super::path::ResolvedPath;
+use super::shell_parser::{ShellWord, ShellWordPart};
+use super::{PermissionPolicy, PermissionReason};
 
 /// Programs that make or take away file systems and partitions.
 const FORMATTING: &[&str] = &[
@@ -129,7 +129,7 @@ fn is_harmless_device(path: &Path) -> bool {
 }
 
 /// Whether a file is a device or a switch of the kernel.
-fn is_device(place: &Place) -> bool {
+fn is_device(place: &ResolvedPath) -> bool {
     if is_harmless_device(&place.written) {
         return false;
     }
@@ -153,14 +153,14 @@ pub(super) fn is_system(path: &Path) -> bool {
         || (depth == 3 && HOLDING.iter().any(|folder| above == Path::new(folder)))
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// Why running a program with these operands must be asked about.
     pub(super) fn guard_machine(
         &self,
         program: &str,
-        operands: &[Word],
+        operands: &[ShellWord],
         cwds: Option<&[PathBuf]>,
-    ) -> Option<Reason> {
+    ) -> Option<PermissionReason> {
         let texts: Vec<String> = operands.iter().map(known_text).collect();
         let looks = looks_only(program, &texts);
         let formats = FORMATTING.contains(&program)
@@ -175,9 +175,9 @@ impl Policy {
         });
         if (formats && !looks && !operands.is_empty()) || formats_so {
             let text = format!("`{program}` can erase a disk");
-            return Some(Reason::new(text));
+            return Some(PermissionReason::new(text));
         }
-        let is_operand = |word: &&Word| !known_text(word).starts_with('-');
+        let is_operand = |word: &&ShellWord| !known_text(word).starts_with('-');
         if RIGHTS.contains(&program) {
             return self.guard_rights(program, operands, &texts, cwds);
         }
@@ -188,7 +188,7 @@ impl Policy {
                 .find_map(|word| match &known_text(word)[3..] {
                     "" if word.is_open() => {
                         let text = format!("cannot resolve the device {} in advance", word.raw);
-                        Some(Reason::new(text))
+                        Some(PermissionReason::new(text))
                     }
                     path => self.guard_device(path, &word.raw, cwds),
                 });
@@ -211,12 +211,12 @@ impl Policy {
                 paths.filter(|word| raw_path_or_known(word).starts_with(['/', '~', '.', '$']));
             let mut taken = named.filter_map(|word| self.critical_place(word, cwds));
             if let Some(taken) = taken.next() {
-                return Some(Reason::new(format!(
+                return Some(PermissionReason::new(format!(
                     "`{program}` would remove what is in {taken}"
                 )));
             }
         }
-        let written: Vec<&Word> = match () {
+        let written: Vec<&ShellWord> = match () {
             () if OVERWRITING.contains(&program) => operands.iter().filter(is_operand).collect(),
             () if COPYING.contains(&program) => {
                 let last = operands.iter().rev().find(is_operand);
@@ -235,12 +235,12 @@ impl Policy {
         if device.is_some() {
             return device;
         }
-        let plain: Vec<&Word> = operands.iter().filter(is_operand).collect();
+        let plain: Vec<&ShellWord> = operands.iter().filter(is_operand).collect();
         let (last, sources) = plain.split_last()?;
         match program {
             "mv" => sources.iter().find_map(|word| {
                 let taken = self.critical_place(word, cwds)?;
-                Some(Reason::new(format!(
+                Some(PermissionReason::new(format!(
                     "moving {} would move {taken}",
                     word.raw
                 )))
@@ -248,7 +248,7 @@ impl Policy {
             "rsync" if texts.iter().any(|text| text.starts_with("--del")) => {
                 let taken = self.critical_place(last, cwds)?;
                 let text = format!("rsync would delete files in {taken}");
-                Some(Reason::new(text))
+                Some(PermissionReason::new(text))
             }
             _ => None,
         }
@@ -292,14 +292,14 @@ impl Policy {
     }
 
     /// The word, if it is the path of a folder of the system or of one that holds a home.
-    pub(super) fn names_machine(&self, word: &Word) -> Option<String> {
+    pub(super) fn names_machine(&self, word: &ShellWord) -> Option<String> {
         let text = raw_path_or_known(word);
         let is_path = text.starts_with(['/', '~']);
         is_path.then(|| self.critical_place(word, None))?
     }
 
     /// Which folder of the system, or that holds a home, a word names.
-    fn critical_place(&self, word: &Word, cwds: Option<&[PathBuf]>) -> Option<String> {
+    fn critical_place(&self, word: &ShellWord, cwds: Option<&[PathBuf]>) -> Option<String> {
         let text = raw_path_or_known(word);
         let text = match word.is_open() {
             true => text
@@ -314,7 +314,7 @@ impl Policy {
         }
         let here = std::slice::from_ref(&self.project);
         cwds.unwrap_or(here).iter().find_map(|cwd| {
-            let place = Place::of(&text, cwd, &self.home);
+            let place = ResolvedPath::of(&text, cwd, &self.home);
             let found = place.forms().any(|path| self.is_machine(path));
             found.then(|| place.written.display().to_string())
         })
@@ -323,10 +323,10 @@ impl Policy {
     fn guard_rights(
         &self,
         program: &str,
-        operands: &[Word],
+        operands: &[ShellWord],
         texts: &[String],
         cwds: Option<&[PathBuf]>,
-    ) -> Option<Reason> {
+    ) -> Option<PermissionReason> {
         let recursive = texts.iter().any(|text| {
             text.starts_with("--rec") || (text.starts_with('-') && text.contains(['R', 'r']))
         });
@@ -339,7 +339,7 @@ impl Policy {
             if recursive || (!word.is_open() && (text.starts_with('/') || text.starts_with('~'))) {
                 let all = if recursive { "all of " } else { "" };
                 let text = format!("`{program}` would change {all}{taken}");
-                return Some(Reason::new(text));
+                return Some(PermissionReason::new(text));
             }
         }
         None
@@ -351,7 +351,7 @@ impl Policy {
         text: &str,
         raw: &str,
         cwds: Option<&[PathBuf]>,
-    ) -> Option<Reason> {
+    ) -> Option<PermissionReason> {
         if text.is_empty() {
             return None;
         }
@@ -359,21 +359,23 @@ impl Policy {
         let found = cwds.unwrap_or(here).iter().any(|cwd| {
             // `/dev/` before something that is not known yet could be any device.
             let place = match text.ends_with('/') {
-                true => Place::of(&format!("{text}x"), cwd, &self.home),
-                false => Place::of(text, cwd, &self.home),
+                true => ResolvedPath::of(&format!("{text}x"), cwd, &self.home),
+                false => ResolvedPath::of(text, cwd, &self.home),
             };
             is_device(&place)
         });
-        found.then(|| Reason::new(format!("{raw} is a device: writing to it can erase a disk")))
+        found.then(|| {
+            PermissionReason::new(format!("{raw} is a device: writing to it can erase a disk"))
+        })
     }
 }
 
 /// The path of a word, or what is known of it.
-fn raw_path_or_known(word: &Word) -> String {
+fn raw_path_or_known(word: &ShellWord) -> String {
     let path = raw_path(word);
     match (path.is_empty(), word.pieces.as_slice()) {
         (false, _) => path,
-        (true, [Piece::Home, Piece::Text(rest), ..]) => format!("~{rest}"),
+        (true, [ShellWordPart::Home, ShellWordPart::Text(rest), ..]) => format!("~{rest}"),
         (true, _) => known_text(word),
     }
 }

@@ -5,22 +5,26 @@ use std::path::Path;
 use serde_json::json;
 
 use super::bash;
-use super::{Policy, Reason, Verdict};
+use super::{PermissionPolicy, PermissionReason, PermissionVerdict};
 
 /// What was found about one part of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct CommandPartFinding {
     /// The part.
     pub part: String,
     /// `allowed` or `asks`.
     pub what: &'static str,
     /// Why.
-    pub why: Reason,
+    pub why: PermissionReason,
 }
 
-impl Step {
-    pub(super) fn new(part: impl Into<String>, what: &'static str, why: Reason) -> Step {
-        Step {
+impl CommandPartFinding {
+    pub(super) fn new(
+        part: impl Into<String>,
+        what: &'static str,
+        why: PermissionReason,
+    ) -> CommandPartFinding {
+        CommandPartFinding {
             part: part.into(),
             what,
             why,
@@ -30,21 +34,21 @@ impl Step {
 
 /// A verdict with how it came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
+pub struct PermissionExplanation {
     /// The mode it was judged in.
     pub mode: &'static str,
     /// What would happen.
-    pub verdict: Verdict,
+    pub verdict: PermissionVerdict,
     /// What was found about each part.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CommandPartFinding>,
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// Explains what would happen to a command.
-    pub fn explain(&self, command: &str, cwd: &Path) -> Explanation {
+    pub fn explain(&self, command: &str, cwd: &Path) -> PermissionExplanation {
         let mut ruling = self.rule_bash(command, cwd);
         let steps = std::mem::take(&mut ruling.steps);
-        Explanation {
+        PermissionExplanation {
             mode: self.mode().name(),
             verdict: self.finish(ruling, "Bash", &json!({ "command": command })),
             steps,

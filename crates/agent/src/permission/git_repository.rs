@@ -15,7 +15,7 @@ const LONGEST: u64 = 64 << 10;
 
 /// What git finds when it looks upwards from a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
+enum FoundRepository {
     /// Nothing.
     Nothing,
     /// A folder with `.git`, and where that leads.
@@ -29,11 +29,11 @@ pub(super) fn foreign(project: &Path, cwd: &Path) -> Option<String> {
     let own = find(project);
     let found = find(cwd);
     match (&own, &found) {
-        (_, Found::Bare(folder)) => Some(format!(
+        (_, FoundRepository::Bare(folder)) => Some(format!(
             "{} is a bare repository, and git would run programs that its configuration names",
             folder.display()
         )),
-        (Found::WorkTree { top, git_dir }, _) if own == found => {
+        (FoundRepository::WorkTree { top, git_dir }, _) if own == found => {
             // A git directory among the files of the project came with them.
             let hides = git_dir.starts_with(top) && *git_dir != top.join(".git");
             hides.then(|| {
@@ -44,32 +44,32 @@ pub(super) fn foreign(project: &Path, cwd: &Path) -> Option<String> {
             })
         }
         _ if own == found => None,
-        (_, Found::WorkTree { top, .. }) => Some(format!(
+        (_, FoundRepository::WorkTree { top, .. }) => Some(format!(
             "{} is another repository than the project's, and git would run programs that its configuration names",
             top.display()
         )),
-        (_, Found::Nothing) => Some(format!(
+        (_, FoundRepository::Nothing) => Some(format!(
             "{} is outside the project's repository",
             cwd.display()
         )),
     }
 }
 
-fn find(from: &Path) -> Found {
+fn find(from: &Path) -> FoundRepository {
     let from = real(from).unwrap_or_else(|| cleaned(from));
     for folder in from.ancestors() {
         let entry = folder.join(".git");
         if let Some(git_dir) = git_dir(&entry) {
-            return Found::WorkTree {
+            return FoundRepository::WorkTree {
                 top: folder.to_path_buf(),
                 git_dir,
             };
         }
         if is_git_dir(folder) {
-            return Found::Bare(folder.to_path_buf());
+            return FoundRepository::Bare(folder.to_path_buf());
         }
     }
-    Found::Nothing
+    FoundRepository::Nothing
 }
 
 /// Where an entry named `.git` leads; `None` if git passes over it.

@@ -2,7 +2,7 @@
 
 /// A character, or any text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum GlobUnit {
     /// This one.
     Char(char),
     /// Any text, also none.
@@ -11,51 +11,53 @@ pub enum Unit {
 
 /// A text with stars.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    units: Vec<Unit>,
+pub struct GlobPattern {
+    units: Vec<GlobUnit>,
     /// Ends in ` *`: what stands before it may also stand alone.
     alone: bool,
 }
 
-impl Pattern {
+impl GlobPattern {
     /// A star is any text; a backslash before it makes it a star.
-    pub fn read(text: &str) -> Pattern {
+    pub fn read(text: &str) -> GlobPattern {
         let mut units = Vec::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             match c {
-                '*' => units.push(Unit::Any),
+                '*' => units.push(GlobUnit::Any),
                 '\\' if chars.peek() == Some(&'*') => {
                     chars.next();
-                    units.push(Unit::Char('*'));
+                    units.push(GlobUnit::Char('*'));
                 }
-                c => units.push(Unit::Char(c)),
+                c => units.push(GlobUnit::Char(c)),
             }
         }
-        Pattern {
+        GlobPattern {
             units,
             alone: false,
         }
     }
 
     /// The same for commands: `:*` at the end is ` *`, which begins a new word.
-    pub fn command(text: &str) -> Pattern {
+    pub fn command(text: &str) -> GlobPattern {
         let mut pattern = match text.strip_suffix(":*") {
-            Some(start) => Pattern::read(&format!("{start} *")),
-            None => Pattern::read(text),
+            Some(start) => GlobPattern::read(&format!("{start} *")),
+            None => GlobPattern::read(text),
         };
-        pattern.alone = pattern.units.ends_with(&[Unit::Char(' '), Unit::Any]);
+        pattern.alone = pattern
+            .units
+            .ends_with(&[GlobUnit::Char(' '), GlobUnit::Any]);
         pattern
     }
 
     /// Whether it is one text only.
     pub fn is_exact(&self) -> bool {
-        !self.units.contains(&Unit::Any)
+        !self.units.contains(&GlobUnit::Any)
     }
 
     /// Whether nothing is known behind the text it begins with.
     pub fn is_start(&self) -> bool {
-        let known = self.units.iter().position(|unit| *unit == Unit::Any);
+        let known = self.units.iter().position(|unit| *unit == GlobUnit::Any);
         known.is_none_or(|at| at + 1 == self.units.len())
     }
 
@@ -65,29 +67,29 @@ impl Pattern {
         if !text.starts_with(self.start().trim_end_matches(' ')) {
             return false;
         }
-        let units: Vec<Unit> = text.chars().map(Unit::Char).collect();
+        let units: Vec<GlobUnit> = text.chars().map(GlobUnit::Char).collect();
         self.could_fit(&units)
     }
 
     /// Whether a text with holes fits for some content of the holes.
-    pub fn could_fit(&self, text: &[Unit]) -> bool {
+    pub fn could_fit(&self, text: &[GlobUnit]) -> bool {
         let short = self.units.len().saturating_sub(2);
         meet(&self.units, text) || (self.alone && meet(&self.units[..short], text))
     }
 
     /// Whether a text fits from some word or some name of a path on.
     pub fn fits_behind(&self, text: &str) -> bool {
-        let units: Vec<Unit> = text.chars().map(Unit::Char).collect();
+        let units: Vec<GlobUnit> = text.chars().map(GlobUnit::Char).collect();
         [' ', '/']
             .into_iter()
             .any(|mark| self.could_fit_behind(&units, mark))
     }
 
     /// The same for a text with holes.
-    pub fn could_fit_behind(&self, text: &[Unit], mark: char) -> bool {
-        let mut units = vec![Unit::Any, Unit::Char(mark)];
+    pub fn could_fit_behind(&self, text: &[GlobUnit], mark: char) -> bool {
+        let mut units = vec![GlobUnit::Any, GlobUnit::Char(mark)];
         units.extend(&self.units);
-        let longer = Pattern {
+        let longer = GlobPattern {
             units,
             alone: self.alone,
         };
@@ -97,15 +99,15 @@ impl Pattern {
     /// The plain text it begins with.
     pub fn start(&self) -> String {
         let known = self.units.iter().map_while(|unit| match unit {
-            Unit::Char(c) => Some(c),
-            Unit::Any => None,
+            GlobUnit::Char(c) => Some(c),
+            GlobUnit::Any => None,
         });
         known.collect()
     }
 }
 
 /// Whether some text fits both. Takes as many steps as the product of their lengths.
-fn meet(one: &[Unit], other: &[Unit]) -> bool {
+fn meet(one: &[GlobUnit], other: &[GlobUnit]) -> bool {
     let mut row = vec![false; other.len() + 1];
     row[0] = true;
     for at in 0..=one.len() {
@@ -115,17 +117,17 @@ fn meet(one: &[Unit], other: &[Unit]) -> bool {
                 continue;
             }
             let (a, b) = (one.get(at), other.get(to));
-            if a == Some(&Unit::Any) {
+            if a == Some(&GlobUnit::Any) {
                 next[to] = true;
             }
             // Either side's hole swallows what the other has.
-            if b.is_some() && (a == Some(&Unit::Any) || b == Some(&Unit::Any)) {
+            if b.is_some() && (a == Some(&GlobUnit::Any) || b == Some(&GlobUnit::Any)) {
                 row[to + 1] = true;
             }
-            if b == Some(&Unit::Any) && a.is_some() {
+            if b == Some(&GlobUnit::Any) && a.is_some() {
                 next[to] = true;
             }
-            if let (Some(Unit::Char(a)), Some(Unit::Char(b))) = (a, b)
+            if let (Some(GlobUnit::Char(a)), Some(GlobUnit::Char(b))) = (a, b)
                 && a == b
             {
                 next[to + 1] = true;
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     fn fits(pattern: &str, text: &str) -> bool {
-        Pattern::command(pattern).fits(text)
+        GlobPattern::command(pattern).fits(text)
     }
 
     #[test]
@@ -180,15 +182,15 @@ mod tests {
 
     #[test]
     fn a_hole_could_be_anything() {
-        let text = |text: &str| -> Vec<Unit> {
+        let text = |text: &str| -> Vec<GlobUnit> {
             text.chars()
                 .map(|c| match c {
-                    '?' => Unit::Any,
-                    c => Unit::Char(c),
+                    '?' => GlobUnit::Any,
+                    c => GlobUnit::Char(c),
                 })
                 .collect()
         };
-        let push = Pattern::command("git push *");
+        let push = GlobPattern::command("git push *");
         assert!(push.could_fit(&text("git?")));
         assert!(push.could_fit(&text("?")));
         assert!(push.could_fit(&text("g?h x")));
@@ -198,7 +200,7 @@ mod tests {
 
     #[test]
     fn long_texts_with_many_stars_end() {
-        let pattern = Pattern::read(&"*a".repeat(300));
+        let pattern = GlobPattern::read(&"*a".repeat(300));
         assert!(!pattern.fits(&"a".repeat(299)));
         assert!(pattern.fits(&"a".repeat(10_000)));
     }

@@ -8,38 +8,38 @@ use crate::file;
 
 /// A path twice: as it was written, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ResolvedPath {
     /// Absolute, without `.` and `..`.
     pub written: PathBuf,
     /// With all links followed; `None` if they lead nowhere, in a circle.
     pub real: Option<PathBuf>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Looks at a path from a folder. `~/` is the home folder.
-    pub fn of(path: &str, cwd: &Path, home: &Path) -> Place {
+    pub fn of(path: &str, cwd: &Path, home: &Path) -> ResolvedPath {
         let full = match path.strip_prefix('~') {
             Some("") => home.to_path_buf(),
             Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
             _ => cwd.join(path),
         };
-        Place {
+        ResolvedPath {
             written: cleaned(&full),
             real: real(&full),
         }
     }
 
     /// Looks at a path as the tools open it: first cleaned as text, then followed.
-    pub fn of_tool(path: &str, cwd: &Path, home: &Path) -> Place {
+    pub fn of_tool(path: &str, cwd: &Path, home: &Path) -> ResolvedPath {
         let written = file::absolute(path, cwd, home);
-        Place {
+        ResolvedPath {
             real: real(&written),
             written,
         }
     }
 
     /// Whether both forms lie in a folder.
-    pub fn is_within(&self, folder: &Folder) -> bool {
+    pub fn is_within(&self, folder: &ResolvedFolder) -> bool {
         let Some(real) = &self.real else { return false };
         real.starts_with(&folder.real)
             && (self.written.starts_with(&folder.written) || self.written.starts_with(&folder.real))
@@ -53,19 +53,19 @@ impl Place {
 
 /// A folder, as written and as it really is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct ResolvedFolder {
     /// Absolute, without `.` and `..`.
     pub written: PathBuf,
     /// With all links followed.
     pub real: PathBuf,
 }
 
-impl Folder {
+impl ResolvedFolder {
     /// Looks at a folder.
-    pub fn of(path: &Path) -> Folder {
+    pub fn of(path: &Path) -> ResolvedFolder {
         let written = cleaned(path);
         let real = real(path).unwrap_or_else(|| written.clone());
-        Folder { written, real }
+        ResolvedFolder { written, real }
     }
 }
 
@@ -128,15 +128,15 @@ pub fn real(path: &Path) -> Option<PathBuf> {
 
 /// A pattern of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    base: Folder,
+pub struct PathPattern {
+    base: ResolvedFolder,
     parts: Vec<String>,
 }
 
-impl Pattern {
+impl PathPattern {
     /// Reads a pattern: `//` from the root, `~/` from home, `/` from the settings file's folder,
     /// else from the folder one stands in.
-    pub fn read(text: &str, base: &Path, cwd: &Path, home: &Path) -> Result<Pattern, String> {
+    pub fn read(text: &str, base: &Path, cwd: &Path, home: &Path) -> Result<PathPattern, String> {
         if text.starts_with('!') {
             return Err("negated patterns (!) are not supported".to_owned());
         }
@@ -177,14 +177,14 @@ impl Pattern {
         if is_bare && parts.len() == 1 {
             parts.insert(0, "**".to_owned());
         }
-        Ok(Pattern {
-            base: Folder::of(&from),
+        Ok(PathPattern {
+            base: ResolvedFolder::of(&from),
             parts,
         })
     }
 
     /// Whether a path, or a folder it lies in, fits: as it is written and where it leads.
-    pub fn fits_both(&self, place: &Place) -> bool {
+    pub fn fits_both(&self, place: &ResolvedPath) -> bool {
         let Some(real) = &place.real else {
             return false;
         };
@@ -192,23 +192,28 @@ impl Pattern {
     }
 
     /// Whether one of the two fits.
-    pub fn fits_either(&self, place: &Place) -> bool {
+    pub fn fits_either(&self, place: &ResolvedPath) -> bool {
         place.forms().any(|path| self.fits(path))
     }
 
     /// Whether a word that is not known yet could name such a file from one of these folders.
-    pub fn could_be(&self, word: &super::shell::Word, cwds: &[PathBuf], home: &Path) -> bool {
-        use super::shell::Piece;
+    pub fn could_be(
+        &self,
+        word: &super::shell_parser::ShellWord,
+        cwds: &[PathBuf],
+        home: &Path,
+    ) -> bool {
+        use super::shell_parser::ShellWordPart;
         let mut text = String::new();
         let mut hole = None;
         for piece in &word.pieces {
             match piece {
-                Piece::Text(part) => text.push_str(part),
-                Piece::Home => text.push_str(&home.to_string_lossy()),
-                Piece::Glob(c) => text.push(*c),
+                ShellWordPart::Text(part) => text.push_str(part),
+                ShellWordPart::Home => text.push_str(&home.to_string_lossy()),
+                ShellWordPart::Glob(c) => text.push(*c),
                 // Outside quotes it can be several words.
-                Piece::Hole { quoted: false } => return true,
-                Piece::Hole { .. } => hole = Some(text.len()),
+                ShellWordPart::Hole { quoted: false } => return true,
+                ShellWordPart::Hole { .. } => hole = Some(text.len()),
             }
         }
         if let Some(hole) = hole {
@@ -238,7 +243,7 @@ impl Pattern {
     /// Whether it could mean a file below a folder.
     pub fn could_lie_in(&self, folder: &Path) -> bool {
         let special = |part: &String| part.contains(['*', '?', '[', '\\']);
-        let folder = Folder::of(folder);
+        let folder = ResolvedFolder::of(folder);
         let fixed: Vec<&String> = self
             .parts
             .iter()
@@ -457,7 +462,7 @@ const PROTECTED_FILES: &[&str] = &[
 const TEXTS: &[&str] = &["commands", "agents", "skills", "worktrees"];
 
 /// Which part of a path makes it protected, looking only below the first folder that holds it.
-pub fn protected(place: &Place, folders: &[Folder]) -> Option<String> {
+pub fn protected(place: &ResolvedPath, folders: &[ResolvedFolder]) -> Option<String> {
     place.forms().find_map(|path| {
         let below = folders
             .iter()
@@ -496,7 +501,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn fits(pattern: &str, path: &str) -> bool {
-        let pattern = Pattern::read(
+        let pattern = PathPattern::read(
             pattern,
             Path::new("/project"),
             Path::new("/project/here"),
@@ -591,19 +596,19 @@ mod tests {
         fs::create_dir_all(base.join("in")).unwrap();
         fs::write(base.join("secret"), "").unwrap();
         symlink(base.join("secret"), base.join("in/open")).unwrap();
-        let pattern = |text: &str| Pattern::read(text, &base, &base, &base).unwrap();
-        let place = Place::of("in/open", &base, &base);
+        let pattern = |text: &str| PathPattern::read(text, &base, &base, &base).unwrap();
+        let place = ResolvedPath::of("in/open", &base, &base);
         assert!(!pattern("/in/**").fits_both(&place));
         assert!(pattern("/in/**").fits_either(&place));
         assert!(pattern("/secret").fits_either(&place));
-        assert!(!place.is_within(&Folder::of(&base.join("in"))));
+        assert!(!place.is_within(&ResolvedFolder::of(&base.join("in"))));
     }
 
     #[test]
     fn orders_to_programs_are_protected_at_any_depth_and_texts_are_not() {
-        let folder = [Folder::of(Path::new("/p"))];
+        let folder = [ResolvedFolder::of(Path::new("/p"))];
         let is_protected = |path: &str| {
-            let place = Place {
+            let place = ResolvedPath {
                 written: path.into(),
                 real: Some(path.into()),
             };
@@ -636,8 +641,10 @@ mod tests {
 
     #[test]
     fn a_project_below_a_protected_folder_can_be_worked_in() {
-        let folder = [Folder::of(Path::new("/home/me/.claude/worktrees/x"))];
-        let place = Place {
+        let folder = [ResolvedFolder::of(Path::new(
+            "/home/me/.claude/worktrees/x",
+        ))];
+        let place = ResolvedPath {
             written: "/home/me/.claude/worktrees/x/a.rs".into(),
             real: Some("/home/me/.claude/worktrees/x/a.rs".into()),
         };

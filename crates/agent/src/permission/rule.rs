@@ -2,28 +2,28 @@
 
 use std::path::Path;
 
-use super::glob::Pattern as Glob;
-use super::path::{Pattern as Paths, Place};
-use crate::settings::{Kind, Source, Written};
+use super::glob::GlobPattern as Glob;
+use super::path::{PathPattern as Paths, ResolvedPath};
+use crate::settings::{RuleKind, SettingSource, WrittenRule};
 
 /// A rule that was understood.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct PermissionRule {
     /// What it wants.
-    pub kind: Kind,
+    pub kind: RuleKind,
     /// As it was written.
     pub text: String,
     /// Where.
-    pub source: Source,
+    pub source: SettingSource,
     /// The tool it names, by its name today.
     pub tool: String,
     /// Which uses of the tool.
-    pub what: What,
+    pub what: RuleTarget,
 }
 
 /// Which uses of a tool a rule means.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum RuleTarget {
     /// All.
     All,
     /// Commands of a shape.
@@ -44,7 +44,7 @@ pub const EDITS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 pub const READS: &[&str] = &["Read", "Glob", "Grep", "LS", "NotebookRead"];
 
 /// The name a tool has today.
-pub fn today(tool: &str) -> &str {
+pub fn current_tool_name(tool: &str) -> &str {
     match tool {
         "Task" => "Agent",
         "SlashCommand" => "Skill",
@@ -52,9 +52,9 @@ pub fn today(tool: &str) -> &str {
     }
 }
 
-impl Rule {
+impl PermissionRule {
     /// Reads a rule; `cwd` and `home` are what paths in it may be relative to.
-    pub fn read(written: &Written, cwd: &Path, home: &Path) -> Result<Rule, String> {
+    pub fn read(written: &WrittenRule, cwd: &Path, home: &Path) -> Result<PermissionRule, String> {
         let text = written.text.trim();
         let (tool, spec) = match text.split_once('(') {
             Some((tool, rest)) => match rest.strip_suffix(')') {
@@ -67,18 +67,18 @@ impl Rule {
         if tool.is_empty() || !tool.chars().all(is_name) {
             return Err(format!("the rule {text} does not begin with a tool name"));
         }
-        if written.kind == Kind::Allow && is_too_wide(tool) {
+        if written.kind == RuleKind::Allow && is_too_wide(tool) {
             return Err(format!(
                 "the rule {text} is too broad to allow: name the tools"
             ));
         }
-        let tool = today(tool).to_owned();
+        let tool = current_tool_name(tool).to_owned();
         let what = match spec.map(str::trim) {
-            None | Some("*" | ":*") => What::All,
+            None | Some("*" | ":*") => RuleTarget::All,
             Some("") => return Err(format!("the rule {text} is empty between ( and )")),
             Some(spec) => what(&tool, spec, &written.base, cwd, home)?,
         };
-        Ok(Rule {
+        Ok(PermissionRule {
             kind: written.kind,
             text: text.to_owned(),
             source: written.source.clone(),
@@ -90,11 +90,11 @@ impl Rule {
     /// Whether it speaks of a tool at all. Rules for editing speak of all that edits, and rules
     /// for reading of all that reads; what allows one of the others allows only that one.
     pub fn names(&self, tool: &str) -> bool {
-        let tool = today(tool);
+        let tool = current_tool_name(tool);
         if self.tool == tool {
             return true;
         }
-        let strict = self.kind != Kind::Allow;
+        let strict = self.kind != RuleKind::Allow;
         for (family, head) in [(EDITS, "Edit"), (READS, "Read")] {
             let is_of = |name: &str| family.contains(&name);
             if is_of(tool) && (self.tool == head || (strict && head == "Edit" && is_of(&self.tool)))
@@ -114,12 +114,12 @@ impl Rule {
     }
 
     /// Whether it means a file.
-    pub fn fits_file(&self, place: &Place) -> bool {
+    pub fn fits_file(&self, place: &ResolvedPath) -> bool {
         match &self.what {
-            What::All => true,
-            What::Paths(paths) if self.kind == Kind::Allow => paths.fits_both(place),
-            What::Paths(paths) => paths.fits_either(place),
-            What::Unknown => self.kind != Kind::Allow,
+            RuleTarget::All => true,
+            RuleTarget::Paths(paths) if self.kind == RuleKind::Allow => paths.fits_both(place),
+            RuleTarget::Paths(paths) => paths.fits_either(place),
+            RuleTarget::Unknown => self.kind != RuleKind::Allow,
             _ => false,
         }
     }
@@ -127,9 +127,11 @@ impl Rule {
     /// Whether it means a name: of an agent, a skill or a host. `None` is a name nobody knows.
     pub fn fits_name(&self, name: Option<&str>) -> bool {
         match (&self.what, name) {
-            (What::All, _) => true,
-            (What::Host(glob) | What::Name(glob), Some(name)) => glob.fits(name),
-            (What::Host(_) | What::Name(_), None) | (What::Unknown, _) => self.kind != Kind::Allow,
+            (RuleTarget::All, _) => true,
+            (RuleTarget::Host(glob) | RuleTarget::Name(glob), Some(name)) => glob.fits(name),
+            (RuleTarget::Host(_) | RuleTarget::Name(_), None) | (RuleTarget::Unknown, _) => {
+                self.kind != RuleKind::Allow
+            }
             _ => false,
         }
     }
@@ -144,20 +146,26 @@ fn is_too_wide(tool: &str) -> bool {
     server.find("__").unwrap_or(0) == 0
 }
 
-fn what(tool: &str, spec: &str, base: &Path, cwd: &Path, home: &Path) -> Result<What, String> {
+fn what(
+    tool: &str,
+    spec: &str,
+    base: &Path,
+    cwd: &Path,
+    home: &Path,
+) -> Result<RuleTarget, String> {
     Ok(match tool {
-        "Bash" => What::Command(Glob::command(spec)),
+        "Bash" => RuleTarget::Command(Glob::command(spec)),
         tool if EDITS.contains(&tool) || READS.contains(&tool) => {
-            What::Paths(Paths::read(spec, base, cwd, home)?)
+            RuleTarget::Paths(Paths::read(spec, base, cwd, home)?)
         }
         "WebFetch" => match spec.strip_prefix("domain:") {
-            Some(host) => What::Host(Glob::read(
+            Some(host) => RuleTarget::Host(Glob::read(
                 &host.trim().trim_end_matches('.').to_ascii_lowercase(),
             )),
-            None => What::Unknown,
+            None => RuleTarget::Unknown,
         },
-        "Agent" | "Skill" => What::Name(Glob::command(spec)),
-        _ => What::Unknown,
+        "Agent" | "Skill" => RuleTarget::Name(Glob::command(spec)),
+        _ => RuleTarget::Unknown,
     })
 }
 
@@ -195,23 +203,23 @@ pub fn host(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Scope;
+    use crate::settings::SettingsLayer;
 
-    fn rule(kind: Kind, text: &str) -> Result<Rule, String> {
-        let written = Written {
+    fn rule(kind: RuleKind, text: &str) -> Result<PermissionRule, String> {
+        let written = WrittenRule {
             kind,
             text: text.to_owned(),
-            source: Source::spoken(Scope::Flag),
+            source: SettingSource::spoken(SettingsLayer::Flag),
             base: "/p".into(),
         };
-        Rule::read(&written, Path::new("/p"), Path::new("/home/me"))
+        PermissionRule::read(&written, Path::new("/p"), Path::new("/home/me"))
     }
 
     #[test]
     fn a_rule_without_brackets_or_with_a_star_means_the_whole_tool() {
         for text in ["Bash", "Bash(*)", "Bash(:*)"] {
             assert!(
-                matches!(rule(Kind::Deny, text).unwrap().what, What::All),
+                matches!(rule(RuleKind::Deny, text).unwrap().what, RuleTarget::All),
                 "{text}"
             );
         }
@@ -220,34 +228,34 @@ mod tests {
     #[test]
     fn a_rule_that_cannot_be_understood_is_an_error() {
         for text in ["", "Bash(", "Bash(x", "(x)", "Bash()", "rm -rf", "Read(!x)"] {
-            assert!(rule(Kind::Deny, text).is_err(), "{text}");
+            assert!(rule(RuleKind::Deny, text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn an_old_name_of_a_tool_means_the_new_one() {
-        assert!(rule(Kind::Deny, "Task(x)").unwrap().names("Agent"));
-        assert!(rule(Kind::Deny, "Agent(x)").unwrap().names("Task"));
+        assert!(rule(RuleKind::Deny, "Task(x)").unwrap().names("Agent"));
+        assert!(rule(RuleKind::Deny, "Agent(x)").unwrap().names("Task"));
     }
 
     #[test]
     fn a_rule_for_editing_means_all_that_edits() {
-        let edit = rule(Kind::Allow, "Edit(src/**)").unwrap();
+        let edit = rule(RuleKind::Allow, "Edit(src/**)").unwrap();
         assert!(edit.names("Write") && edit.names("NotebookEdit") && !edit.names("Read"));
-        let write = rule(Kind::Allow, "Write(src/**)").unwrap();
+        let write = rule(RuleKind::Allow, "Write(src/**)").unwrap();
         assert!(write.names("Write") && !write.names("Edit"));
-        assert!(rule(Kind::Deny, "Write(src/**)").unwrap().names("Edit"));
-        assert!(rule(Kind::Deny, "Read(.env)").unwrap().names("Grep"));
+        assert!(rule(RuleKind::Deny, "Write(src/**)").unwrap().names("Edit"));
+        assert!(rule(RuleKind::Deny, "Read(.env)").unwrap().names("Grep"));
     }
 
     #[test]
     fn a_server_means_all_its_tools_and_not_those_of_a_longer_name() {
-        let server = rule(Kind::Allow, "mcp__git").unwrap();
+        let server = rule(RuleKind::Allow, "mcp__git").unwrap();
         assert!(server.names("mcp__git__push"));
         assert!(!server.names("mcp__github__push"));
-        assert!(rule(Kind::Deny, "mcp__*").unwrap().names("mcp__a__b"));
+        assert!(rule(RuleKind::Deny, "mcp__*").unwrap().names("mcp__a__b"));
         assert!(
-            rule(Kind::Allow, "mcp__git__*")
+            rule(RuleKind::Allow, "mcp__git__*")
                 .unwrap()
                 .names("mcp__git__x")
         );
@@ -256,15 +264,15 @@ mod tests {
     #[test]
     fn nobody_can_allow_all_tools_by_a_star() {
         for text in ["*", "mcp__*", "B*", "mcp__gi*", "mcp____*"] {
-            assert!(rule(Kind::Allow, text).is_err(), "{text}");
-            assert!(rule(Kind::Deny, text).is_ok(), "{text}");
+            assert!(rule(RuleKind::Allow, text).is_err(), "{text}");
+            assert!(rule(RuleKind::Deny, text).is_ok(), "{text}");
         }
     }
 
     #[test]
     fn a_host_is_compared_whole_and_one_in_doubt_is_none() {
-        let allow = rule(Kind::Allow, "WebFetch(domain:example.com)").unwrap();
-        let deny = rule(Kind::Deny, "WebFetch(domain:example.com)").unwrap();
+        let allow = rule(RuleKind::Allow, "WebFetch(domain:example.com)").unwrap();
+        let deny = rule(RuleKind::Deny, "WebFetch(domain:example.com)").unwrap();
         for url in [
             "https://example.com/x",
             "http://EXAMPLE.com",
@@ -294,7 +302,7 @@ mod tests {
             assert_eq!(host(url), None, "{url}");
             assert!(deny.fits_name(None) && !allow.fits_name(None));
         }
-        let below = rule(Kind::Allow, "WebFetch(domain:*.example.com)").unwrap();
+        let below = rule(RuleKind::Allow, "WebFetch(domain:*.example.com)").unwrap();
         assert!(below.fits_name(Some("a.example.com")));
         assert!(!below.fits_name(Some("example.com")));
     }

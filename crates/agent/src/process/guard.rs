@@ -12,7 +12,7 @@ pub const WORD: &str = "__guard";
 
 /// Does the work of a guard if this program was started as one. To be called before anything
 /// else: a guard reads no configuration and has no other threads.
-pub fn asked() -> Option<ExitCode> {
+pub fn run_as_guard() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORD {
         return None;
@@ -83,7 +83,7 @@ eval "$__unspool_run""#;
         let [command, program, rest @ ..] = arguments else {
             return Err(io::Error::other("a guard needs a command and a shell"));
         };
-        let note = Note::new();
+        let note = WorkingDirFile::new();
         let mut start = Command::new(program);
         start
             .args(rest)
@@ -123,7 +123,7 @@ eval "$__unspool_run""#;
     }
 
     /// Waits for all below; tells how the shell ended as soon as it did.
-    fn reap(shell: Pid, note: &Note, told: &mut UnixStream) {
+    fn reap(shell: Pid, note: &WorkingDirFile, told: &mut UnixStream) {
         let mut ended: Option<i32> = None;
         loop {
             let options = match ended {
@@ -163,7 +163,7 @@ eval "$__unspool_run""#;
         cfg!(not(target_os = "linux")) && rustix::process::test_kill_process_group(shell).is_ok()
     }
 
-    fn tell(told: &mut UnixStream, ended: Option<i32>, left: bool, note: &Note) {
+    fn tell(told: &mut UnixStream, ended: Option<i32>, left: bool, note: &WorkingDirFile) {
         let mut text = format!("{} {}\n", ended.unwrap_or(137), u8::from(left)).into_bytes();
         text.extend(note.read());
         text.push(0);
@@ -184,7 +184,7 @@ eval "$__unspool_run""#;
         };
         group(Signal::TERM);
         group(Signal::CONT);
-        super::super::below::each(|pid| {
+        super::super::descendants::each(|pid| {
             let _ = rustix::process::kill_process(pid, Signal::TERM);
             let _ = rustix::process::kill_process(pid, Signal::CONT);
         });
@@ -194,7 +194,7 @@ eval "$__unspool_run""#;
         }
         loop {
             group(Signal::KILL);
-            super::super::below::each(|pid| {
+            super::super::descendants::each(|pid| {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             });
             thread::sleep(LOOK);
@@ -202,19 +202,19 @@ eval "$__unspool_run""#;
     }
 
     /// The file a shell writes its folder to.
-    struct Note(Option<PathBuf>);
+    struct WorkingDirFile(Option<PathBuf>);
 
-    impl Note {
-        fn new() -> Note {
+    impl WorkingDirFile {
+        fn new() -> WorkingDirFile {
             let mut name = [0; 8];
             if getrandom::fill(&mut name).is_err() {
-                return Note(None);
+                return WorkingDirFile(None);
             }
             let name = format!("unspool-cwd-{:016x}", u64::from_ne_bytes(name));
             let path = std::env::temp_dir().join(name);
             let mut options = OpenOptions::new();
             let made = options.write(true).create_new(true).mode(0o600).open(&path);
-            Note(made.ok().map(|_| path))
+            WorkingDirFile(made.ok().map(|_| path))
         }
 
         fn path(&self) -> &Path {
@@ -237,7 +237,7 @@ eval "$__unspool_run""#;
         }
     }
 
-    impl Drop for Note {
+    impl Drop for WorkingDirFile {
         fn drop(&mut self) {
             if let Some(path) = &self.0 {
                 let _ = std::fs::remove_file(path);

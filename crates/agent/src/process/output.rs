@@ -17,7 +17,7 @@ pub const FILE: u64 = 100 << 20;
 
 /// Where output goes.
 #[derive(Debug)]
-pub struct Output {
+pub struct CommandOutput {
     head: Vec<u8>,
     /// At most twice what is kept, so that old bytes are dropped seldom.
     tail: Vec<u8>,
@@ -30,10 +30,10 @@ pub struct Output {
     closed: bool,
 }
 
-impl Output {
+impl CommandOutput {
     /// Output whose file will be there, once it is needed.
-    pub fn new(path: PathBuf) -> Output {
-        Output {
+    pub fn new(path: PathBuf) -> CommandOutput {
+        CommandOutput {
             head: Vec::new(),
             tail: Vec::new(),
             total: 0,
@@ -194,9 +194,9 @@ fn private(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    fn output() -> (tempfile::TempDir, Output) {
+    fn output() -> (tempfile::TempDir, CommandOutput) {
         let folder = tempfile::tempdir().unwrap();
-        let output = Output::new(folder.path().join("deep/out.txt"));
+        let output = CommandOutput::new(folder.path().join("deep/out.txt"));
         (folder, output)
     }
 

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{choice, object, text, truth};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct Agent;
+pub struct AgentTool;
 
-impl Tool for Agent {
+impl BuiltinTool for AgentTool {
     fn name(&self) -> &'static str {
         "Agent"
     }
@@ -65,7 +65,7 @@ impl Tool for Agent {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         scene.host.agent(call)
     }
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{object, text, truth};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct AskUserQuestion;
+pub struct AskUserQuestionTool;
 
-impl Tool for AskUserQuestion {
+impl BuiltinTool for AskUserQuestionTool {
     fn name(&self) -> &'static str {
         "AskUserQuestion"
     }
@@ -50,7 +50,7 @@ impl Tool for AskUserQuestion {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         scene.host.question(call)
     }
 }

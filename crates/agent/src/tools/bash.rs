@@ -1,7 +1,7 @@
 //! Bash: a command in a shell of its own.
 
-mod meaning;
-mod shell;
+mod background_shell;
+mod exit_code_meaning;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::shell::Shell;
+use self::background_shell::BackgroundShell;
 use super::{number, number_of, object, str_of, text, truth};
-use crate::process::{Ended, FILE, Job, Output, Running, git_environment};
-use crate::tool::{Call, Content, Outcome, Scene, Tool};
+use crate::process::{CommandOutput, FILE, RunningCommand, ShellExit, ShellJob, git_environment};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContent, ToolContext, ToolOutcome};
 
 /// Characters of output that the model is told; more goes to a file.
 pub const SHOWN: usize = 30_000;
@@ -34,9 +34,9 @@ const PATIENCE: Duration = Duration::from_millis(80);
 
 /// The tool.
 #[derive(Debug)]
-pub struct Bash;
+pub struct BashTool;
 
-impl Tool for Bash {
+impl BuiltinTool for BashTool {
     fn name(&self) -> &'static str {
         "Bash"
     }
@@ -85,7 +85,7 @@ impl Tool for Bash {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let id = new_id();
         let running = match start(call, &id, scene) {
             Ok(running) => running,
@@ -96,14 +96,18 @@ impl Tool for Bash {
         }
         let limit = number_of(&call.input, "timeout").unwrap_or(DEFAULT);
         match watch(&running, Duration::from_millis(limit), call, scene) {
-            Watched::Ended(ended) => over(&ended, running, call, scene),
-            Watched::Stopped => stopped(&running),
-            Watched::Late => late(limit, call, id, running, scene),
+            CommandWatchResult::Ended(ended) => over(&ended, running, call, scene),
+            CommandWatchResult::Stopped => stopped(&running),
+            CommandWatchResult::Late => late(limit, call, id, running, scene),
         }
     }
 }
 
-fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcome>> {
+fn start(
+    call: &ToolCallRequest,
+    id: &str,
+    scene: &ToolContext<'_>,
+) -> Result<RunningCommand, Box<ToolOutcome>> {
     if !scene.cwd.is_dir() {
         let project = scene.host.project();
         scene.host.set_cwd(project.to_owned());
@@ -126,7 +130,7 @@ fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcom
         let more = git_environment::variables(str_of(&call.input, "command"), before);
         env.extend(more);
     }
-    let job = Job {
+    let job = ShellJob {
         command: str_of(&call.input, "command"),
         cwd: &scene.cwd,
         guard: kept.guard(),
@@ -134,29 +138,35 @@ fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcom
         env: &env,
         file: scene.host.beside().join(format!("tool-results/{id}.txt")),
     };
-    Running::start(&job).map_err(|error| super::fail(format!("cannot start the command: {error}")))
+    RunningCommand::start(&job)
+        .map_err(|error| super::fail(format!("cannot start the command: {error}")))
 }
 
-enum Watched {
-    Ended(Ended),
+enum CommandWatchResult {
+    Ended(ShellExit),
     Stopped,
     Late,
 }
 
 /// Waits for the end, for somebody who wants it, or for the time to be over; tells how it goes.
-fn watch(running: &Running, limit: Duration, call: &Call, scene: &Scene<'_>) -> Watched {
+fn watch(
+    running: &RunningCommand,
+    limit: Duration,
+    call: &ToolCallRequest,
+    scene: &ToolContext<'_>,
+) -> CommandWatchResult {
     let end = Instant::now() + limit;
     let mut told = 1;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if let Some(ended) = running.wait(LOOK.min(left)) {
-            return Watched::Ended(ended);
+            return CommandWatchResult::Ended(ended);
         }
         if scene.stop.is_told() {
-            return Watched::Stopped;
+            return CommandWatchResult::Stopped;
         }
         if left.is_zero() {
-            return Watched::Late;
+            return CommandWatchResult::Late;
         }
         let seconds = running.age().as_secs();
         if seconds > told {
@@ -166,7 +176,7 @@ fn watch(running: &Running, limit: Duration, call: &Call, scene: &Scene<'_>) -> 
     }
 }
 
-fn progress(running: &Running, seconds: u64) -> Value {
+fn progress(running: &RunningCommand, seconds: u64) -> Value {
     let (tail, lines) = running.output(|output| (output.tail(4_000), output.lines()));
     let tail = tail.trim_end();
     let from = tail.rmatch_indices('\n').nth(4).map_or(0, |(at, _)| at + 1);
@@ -177,13 +187,18 @@ fn progress(running: &Running, seconds: u64) -> Value {
 }
 
 /// The shell has ended by itself.
-fn over(ended: &Ended, running: Running, call: &Call, scene: &Scene<'_>) -> Outcome {
+fn over(
+    ended: &ShellExit,
+    running: RunningCommand,
+    call: &ToolCallRequest,
+    scene: &ToolContext<'_>,
+) -> ToolOutcome {
     if let Some(fault) = &ended.fault {
-        return Outcome::failed(format!("cannot start the command: {fault}"));
+        return ToolOutcome::failed(format!("cannot start the command: {fault}"));
     }
     let moved = ended.cwd.as_deref().and_then(|cwd| move_to(cwd, scene));
     let command = str_of(&call.input, "command");
-    let meaning = meaning::of(command, ended.code);
+    let meaning = exit_code_meaning::of(command, ended.code);
     let outcome = running.output(|output| {
         if ended.code != 0 && meaning.is_none() {
             output.remove_file();
@@ -192,14 +207,14 @@ fn over(ended: &Ended, running: Running, call: &Call, scene: &Scene<'_>) -> Outc
         succeeded(output, command, meaning, moved.as_deref())
     });
     if ended.left {
-        running.output(Output::close);
+        running.output(CommandOutput::close);
         scene.host.kept().leave(running);
     }
     outcome
 }
 
 /// Stands in the new folder from now on if it belongs to the project; otherwise says that not.
-fn move_to(cwd: &Path, scene: &Scene<'_>) -> Option<String> {
+fn move_to(cwd: &Path, scene: &ToolContext<'_>) -> Option<String> {
     let host = scene.host;
     if same(cwd, &scene.cwd) {
         return None;
@@ -221,16 +236,16 @@ fn same(one: &Path, two: &Path) -> bool {
 }
 
 fn succeeded(
-    output: &mut Output,
+    output: &mut CommandOutput,
     command: &str,
     meaning: Option<&'static str>,
     moved: Option<&str>,
-) -> Outcome {
+) -> ToolOutcome {
     let whole = output.whole();
     let fits = whole.filter(|text| text.chars().count() <= SHOWN);
     let mut result = json!({
         "stdout": "", "stderr": moved.unwrap_or_default(), "interrupted": false,
-        "isImage": false, "noOutputExpected": meaning::is_silent(command),
+        "isImage": false, "noOutputExpected": exit_code_meaning::is_silent(command),
     });
     if let Some(meaning) = meaning {
         result["returnCodeInterpretation"] = json!(meaning);
@@ -241,13 +256,13 @@ fn succeeded(
     output.remove_file();
     let text = trimmed(&text);
     result["stdout"] = json!(text);
-    if let Some(url) = meaning::pull_request(command, text) {
+    if let Some(url) = exit_code_meaning::pull_request(command, text) {
         result["gitOperation"] = url;
     }
     if let Some(image) = picture(text) {
         result["isImage"] = json!(true);
-        return Outcome {
-            content: Content::Blocks(vec![image]),
+        return ToolOutcome {
+            content: ToolContent::Blocks(vec![image]),
             ..worked("", result)
         };
     }
@@ -259,15 +274,15 @@ fn succeeded(
     }
 }
 
-fn worked(text: &str, result: Value) -> Outcome {
-    Outcome {
+fn worked(text: &str, result: Value) -> ToolOutcome {
+    ToolOutcome {
         is_error: Some(false),
-        ..Outcome::done(text, result)
+        ..ToolOutcome::done(text, result)
     }
 }
 
 /// Output that is too long to be told.
-fn persisted(output: &Output, mut result: Value) -> Outcome {
+fn persisted(output: &CommandOutput, mut result: Value) -> ToolOutcome {
     let size = super::read::size(output.total());
     let stdout = output.head(SHOWN);
     result["stdout"] = json!(stdout);
@@ -291,7 +306,12 @@ fn persisted(output: &Output, mut result: Value) -> Outcome {
     worked(&text, result)
 }
 
-fn failed(code: i32, output: &Output, why: Option<&str>, moved: Option<&str>) -> Outcome {
+fn failed(
+    code: i32,
+    output: &CommandOutput,
+    why: Option<&str>,
+    moved: Option<&str>,
+) -> ToolOutcome {
     let shown = match output.whole() {
         Some(text) if text.chars().count() <= FAILED => trimmed(&text).to_owned(),
         _ => {
@@ -316,7 +336,7 @@ fn failed(code: i32, output: &Output, why: Option<&str>, moved: Option<&str>) ->
             text += part;
         }
     }
-    Outcome::failed(text)
+    ToolOutcome::failed(text)
 }
 
 /// Without empty lines in front and without white space behind.
@@ -331,13 +351,13 @@ fn trimmed(text: &str) -> &str {
 fn picture(text: &str) -> Option<Value> {
     let rest = text.strip_prefix("data:image/")?;
     let (_, data) = rest.split_once(";base64,")?;
-    let (kind, _) = unspool_show::picture::decode(data)?;
+    let (kind, _) = unspool_show::image_type::decode(data)?;
     let source = json!({"type": "base64", "data": data, "media_type": kind});
     Some(json!({"type": "image", "source": source}))
 }
 
 /// Somebody wants it to end. Whoever asked hears at once; the guard sees to the rest.
-fn stopped(running: &Running) -> Outcome {
+fn stopped(running: &RunningCommand) -> ToolOutcome {
     running.end();
     running.wait_gone(PATIENCE);
     let why = "[Request interrupted by user for tool use]";
@@ -348,9 +368,15 @@ fn stopped(running: &Running) -> Outcome {
 }
 
 /// The time is over: on in the background, or the end for what would never come to one.
-fn late(limit: u64, call: &Call, id: String, running: Running, scene: &Scene<'_>) -> Outcome {
+fn late(
+    limit: u64,
+    call: &ToolCallRequest,
+    id: String,
+    running: RunningCommand,
+    scene: &ToolContext<'_>,
+) -> ToolOutcome {
     let said = duration(limit);
-    if meaning::ends_with_its_time(str_of(&call.input, "command")) {
+    if exit_code_meaning::ends_with_its_time(str_of(&call.input, "command")) {
         running.end();
         // What it still says belongs to it.
         let end = Instant::now() + Duration::from_secs(3);
@@ -377,7 +403,12 @@ fn late(limit: u64, call: &Call, id: String, running: Running, scene: &Scene<'_>
     worked(&text, result)
 }
 
-fn in_background(call: &Call, id: String, running: Running, scene: &Scene<'_>) -> Outcome {
+fn in_background(
+    call: &ToolCallRequest,
+    id: String,
+    running: RunningCommand,
+    scene: &ToolContext<'_>,
+) -> ToolOutcome {
     let file = match to_background(call, &id, running, scene) {
         Ok(file) => file,
         Err(error) => return homeless(&error),
@@ -394,23 +425,23 @@ fn in_background(call: &Call, id: String, running: Running, scene: &Scene<'_>) -
 }
 
 fn to_background(
-    call: &Call,
+    call: &ToolCallRequest,
     id: &str,
-    running: Running,
-    scene: &Scene<'_>,
+    running: RunningCommand,
+    scene: &ToolContext<'_>,
 ) -> std::io::Result<PathBuf> {
     let file = running.output(|output| {
         output.to_file()?;
         Ok::<_, std::io::Error>(output.path().map(Path::to_owned).unwrap_or_default())
     })?;
-    let shell = Shell::new(id, call, file.clone(), running);
+    let shell = BackgroundShell::new(id, call, file.clone(), running);
     scene.host.kept().put(Arc::new(shell));
     Ok(file)
 }
 
 /// The output of something in the background has to go somewhere.
-fn homeless(error: &std::io::Error) -> Outcome {
-    Outcome::failed(format!(
+fn homeless(error: &std::io::Error) -> ToolOutcome {
+    ToolOutcome::failed(format!(
         "cannot run the command in the background: its output cannot be written: {error}"
     ))
 }

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::kept::Seen;
-use super::write::{CURRENT, LARGEST, UNREAD, cannot, original, unwritable};
+use super::tool_state::SeenFile;
+use super::write::{CURRENT, LARGEST, UNREAD, describe_read_error, describe_write_error, original};
 use super::{fail, object, refuse, str_of, text, truth};
-use crate::file::{self, Unread};
+use crate::file::{self, FileReadError};
 use crate::patch;
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct Edit;
+pub struct EditTool;
 
-impl Tool for Edit {
+impl BuiltinTool for EditTool {
     fn name(&self) -> &'static str {
         "Edit"
     }
@@ -49,8 +49,8 @@ impl Tool for Edit {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
-        let edit = Wish {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
+        let edit = TextReplacement {
             path: file::absolute(
                 str_of(&call.input, "file_path"),
                 &scene.cwd,
@@ -64,15 +64,15 @@ impl Tool for Edit {
     }
 }
 
-struct Wish<'a> {
+struct TextReplacement<'a> {
     path: PathBuf,
     old: &'a str,
     new: &'a str,
     all: bool,
 }
 
-impl Wish<'_> {
-    fn apply(&self, scene: &Scene<'_>) -> Result<Outcome, Box<Outcome>> {
+impl TextReplacement<'_> {
+    fn apply(&self, scene: &ToolContext<'_>) -> Result<ToolOutcome, Box<ToolOutcome>> {
         if self.old == self.new {
             return Err(refuse(
                 "No changes to make: old_string and new_string are exactly the same.",
@@ -80,15 +80,15 @@ impl Wish<'_> {
         }
         let bytes = match file::read(&self.path, LARGEST) {
             Ok(bytes) => bytes,
-            Err(Unread::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(FileReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                 return self.create(scene);
             }
-            Err(other) => return Err(fail(cannot("edit", &self.path, &other))),
+            Err(other) => return Err(fail(describe_read_error("edit", &self.path, &other))),
         };
         let known = scene.host.kept().seen(&self.path);
         let known = known.ok_or_else(|| refuse(UNREAD))?;
         // The model may not know the rest of the file; what it quotes is all that counts.
-        let current = known == Seen::Now(file::hash(&bytes));
+        let current = known == SeenFile::Now(file::hash(&bytes));
         let (encoding, rest) = file::encoding(&bytes);
         let text = encoding.decode(rest);
         let (changed, new) = self.replaced(&text)?;
@@ -101,11 +101,11 @@ impl Wish<'_> {
             }
             Ok(())
         };
-        write().map_err(|error| fail(unwritable(&self.path, &error)))?;
+        write().map_err(|error| fail(describe_write_error(&self.path, &error)))?;
         Ok(self.outcome(&text, &changed, &new, current))
     }
 
-    fn outcome(&self, old: &[u8], changed: &[u8], new: &str, current: bool) -> Outcome {
+    fn outcome(&self, old: &[u8], changed: &[u8], new: &str, current: bool) -> ToolOutcome {
         let (old, changed) = (
             String::from_utf8_lossy(old),
             String::from_utf8_lossy(changed),
@@ -125,11 +125,11 @@ impl Wish<'_> {
         };
         let known = if current { CURRENT } else { "" };
         let text = format!("The file {shown} has been updated successfully.{all}{known}");
-        Outcome::done(text, result)
+        ToolOutcome::done(text, result)
     }
 
     /// The whole text with the piece replaced, and what was put there.
-    fn replaced(&self, text: &[u8]) -> Result<(Vec<u8>, String), Box<Outcome>> {
+    fn replaced(&self, text: &[u8]) -> Result<(Vec<u8>, String), Box<ToolOutcome>> {
         if self.old.is_empty() {
             let created = "Cannot create new file - file already exists.";
             return match text.is_empty() {
@@ -163,14 +163,14 @@ impl Wish<'_> {
         )))
     }
 
-    fn several(&self, count: usize) -> Box<Outcome> {
+    fn several(&self, count: usize) -> Box<ToolOutcome> {
         refuse(format!(
             "Found {count} matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nString: {}",
             self.old
         ))
     }
 
-    fn create(&self, scene: &Scene<'_>) -> Result<Outcome, Box<Outcome>> {
+    fn create(&self, scene: &ToolContext<'_>) -> Result<ToolOutcome, Box<ToolOutcome>> {
         if !self.old.is_empty() {
             return Err(refuse(super::read::missing(scene)));
         }
@@ -178,7 +178,7 @@ impl Wish<'_> {
             scene.host.will_change(&self.path)?;
             file::write(&self.path, self.new.as_bytes())
         };
-        write().map_err(|error| fail(unwritable(&self.path, &error)))?;
+        write().map_err(|error| fail(describe_write_error(&self.path, &error)))?;
         scene.host.kept().saw(&self.path, self.new.as_bytes());
         Ok(self.outcome(b"", self.new.as_bytes(), self.new, true))
     }

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{object, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct ExitPlanMode;
+pub struct ExitPlanModeTool;
 
-impl Tool for ExitPlanMode {
+impl BuiltinTool for ExitPlanModeTool {
     fn name(&self) -> &'static str {
         "ExitPlanMode"
     }
@@ -32,7 +32,7 @@ impl Tool for ExitPlanMode {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         scene.host.plan(call)
     }
 }

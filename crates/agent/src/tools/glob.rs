@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{object, str_of, text};
 use crate::file;
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// Files that are listed.
 const MOST: usize = 100;
@@ -40,9 +40,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The tool.
 #[derive(Debug)]
-pub struct Glob;
+pub struct GlobTool;
 
-impl Tool for Glob {
+impl BuiltinTool for GlobTool {
     fn name(&self) -> &'static str {
         "Glob"
     }
@@ -69,7 +69,7 @@ impl Tool for Glob {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let began = Instant::now();
         let (root, pattern) = place(&call.input, &scene.cwd, scene.host.home());
         if !root.is_dir() {
@@ -82,7 +82,7 @@ impl Tool for Glob {
                     scene.cwd.display()
                 )
             };
-            return Outcome::refused(what);
+            return ToolOutcome::refused(what);
         }
         let matcher = GlobBuilder::new(&pattern)
             .literal_separator(true)
@@ -90,7 +90,7 @@ impl Tool for Glob {
             .build();
         let matcher = match matcher {
             Ok(glob) => glob.compile_matcher(),
-            Err(error) => return Outcome::refused(format!("Invalid glob pattern: {error}")),
+            Err(error) => return ToolOutcome::refused(format!("Invalid glob pattern: {error}")),
         };
         let found = look(&root, &matcher, began + PATIENCE, scene);
         tell(found, began, scene)
@@ -135,17 +135,17 @@ fn parted(root: PathBuf, pattern: &str) -> (PathBuf, String) {
 }
 
 #[derive(Default)]
-struct Found {
+struct GlobMatches {
     /// Those changed longest ago; the newest of them on top.
     oldest: BinaryHeap<(SystemTime, Reverse<PathBuf>)>,
     total: usize,
     is_complete: bool,
 }
 
-fn look(root: &Path, matcher: &GlobMatcher, end: Instant, scene: &Scene<'_>) -> Found {
-    let mut found = Found {
+fn look(root: &Path, matcher: &GlobMatcher, end: Instant, scene: &ToolContext<'_>) -> GlobMatches {
+    let mut found = GlobMatches {
         is_complete: true,
-        ..Found::default()
+        ..GlobMatches::default()
     };
     let walk = WalkBuilder::new(root).standard_filters(false).build();
     for entry in walk {
@@ -173,7 +173,7 @@ fn look(root: &Path, matcher: &GlobMatcher, end: Instant, scene: &Scene<'_>) -> 
     found
 }
 
-fn tell(found: Found, began: Instant, scene: &Scene<'_>) -> Outcome {
+fn tell(found: GlobMatches, began: Instant, scene: &ToolContext<'_>) -> ToolOutcome {
     let mut files: Vec<(SystemTime, PathBuf)> = found
         .oldest
         .into_iter()
@@ -204,7 +204,7 @@ fn tell(found: Found, began: Instant, scene: &Scene<'_>) -> Outcome {
         "numFiles": names.len(), "truncated": truncated, "totalMatches": found.total,
         "countIsComplete": found.is_complete,
     });
-    Outcome::done(text, result)
+    ToolOutcome::done(text, result)
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use ignore::types::TypesBuilder;
 use ignore::{Walk, WalkBuilder};
 use serde_json::{Value, json};
 
-use self::sinks::{Any, Count, Lines};
+use self::sinks::{AnyMatchSink, MatchCountSink, MatchLines};
 use super::{choice, number, number_of, object, str_of, text, truth};
 use crate::file;
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// Lines or files that are given unless told otherwise.
 const HEAD: u64 = 250;
@@ -34,9 +34,9 @@ const NEVER: [&str; 6] = ["!.git", "!.svn", "!.hg", "!.bzr", "!.jj", "!.sl"];
 
 /// The tool.
 #[derive(Debug)]
-pub struct Grep;
+pub struct GrepTool;
 
-impl Tool for Grep {
+impl BuiltinTool for GrepTool {
     fn name(&self) -> &'static str {
         "Grep"
     }
@@ -105,28 +105,28 @@ impl Tool for Grep {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
-        search(&call.input, scene).unwrap_or_else(Outcome::refused)
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
+        search(&call.input, scene).unwrap_or_else(ToolOutcome::refused)
     }
 }
 
 /// What was asked for, made ready.
-struct Search<'a> {
+struct GrepSearch<'a> {
     input: &'a Value,
     root: PathBuf,
     matcher: RegexMatcher,
-    scene: &'a Scene<'a>,
+    scene: &'a ToolContext<'a>,
     end: Instant,
 }
 
 /// The part of the results that is wanted.
 #[derive(Clone, Copy)]
-struct Window {
+struct GrepResultRange {
     skip: usize,
     most: usize,
 }
 
-fn search(input: &Value, scene: &Scene<'_>) -> Result<Outcome, String> {
+fn search(input: &Value, scene: &ToolContext<'_>) -> Result<ToolOutcome, String> {
     let root = match input.get("path").and_then(Value::as_str) {
         Some(path) => file::absolute(path, &scene.cwd, scene.host.home()),
         None => scene.cwd.clone(),
@@ -146,7 +146,7 @@ fn search(input: &Value, scene: &Scene<'_>) -> Result<Outcome, String> {
         .line_terminator((!multiline).then_some(b'\n'))
         .build(str_of(input, "pattern"))
         .map_err(|error| format!("Invalid regular expression: {error}"))?;
-    let search = Search {
+    let search = GrepSearch {
         input,
         root,
         matcher,
@@ -160,14 +160,14 @@ fn search(input: &Value, scene: &Scene<'_>) -> Result<Outcome, String> {
     }
 }
 
-impl Search<'_> {
-    fn window(&self) -> Window {
+impl GrepSearch<'_> {
+    fn window(&self) -> GrepResultRange {
         let most = match number_of(self.input, "head_limit").unwrap_or(HEAD) {
             0 => usize::MAX,
             most => most as usize,
         };
         let skip = number_of(self.input, "offset").unwrap_or(0) as usize;
-        Window { skip, most }
+        GrepResultRange { skip, most }
     }
 
     fn searcher(&self) -> SearcherBuilder {
@@ -242,10 +242,10 @@ impl Search<'_> {
         file::relative(path, &self.scene.cwd)
     }
 
-    fn files(&self) -> Result<Outcome, String> {
+    fn files(&self) -> Result<ToolOutcome, String> {
         let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
         let look = |path: &Path, searcher: &mut Searcher, matcher: &RegexMatcher| {
-            let mut any = Any(false);
+            let mut any = AnyMatchSink(false);
             // A file that cannot be read has no matches.
             let _ = searcher.search_path(matcher, path, &mut any);
             if any.0 {
@@ -265,7 +265,7 @@ impl Search<'_> {
             "totalFiles": found.len(),
         });
         if found.is_empty() {
-            return Ok(Outcome::done(
+            return Ok(ToolOutcome::done(
                 "No files found".to_owned() + late(complete),
                 result,
             ));
@@ -277,10 +277,10 @@ impl Search<'_> {
             text += "\n";
             text += name;
         }
-        Ok(Outcome::done(text + late(complete), result))
+        Ok(ToolOutcome::done(text + late(complete), result))
     }
 
-    fn content(&self) -> Result<Outcome, String> {
+    fn content(&self) -> Result<ToolOutcome, String> {
         let around = |name| number_of(self.input, name).map(|count| count as usize);
         let both = around("-C").or(around("context")).unwrap_or(0);
         let mut searcher = self.searcher();
@@ -288,7 +288,7 @@ impl Search<'_> {
             .before_context(around("-B").unwrap_or(both))
             .after_context(around("-A").unwrap_or(both));
         let window = self.window();
-        let mut lines = Lines::default();
+        let mut lines = MatchLines::default();
         lines.numbers = self.input["-n"] != false;
         lines.only = self.input["-o"] == true;
         lines.skip = window.skip;
@@ -316,7 +316,7 @@ impl Search<'_> {
             result["appliedOffset"] = json!(window.skip);
         }
         if lines.out.is_empty() {
-            return Ok(Outcome::done(
+            return Ok(ToolOutcome::done(
                 "No matches found".to_owned() + late(complete),
                 result,
             ));
@@ -326,13 +326,13 @@ impl Search<'_> {
             let next = window.skip + lines.out.len();
             told += &format!("\n\n[There are more lines: go on with offset {next}]");
         }
-        Ok(Outcome::done(told + late(complete), result))
+        Ok(ToolOutcome::done(told + late(complete), result))
     }
 
-    fn count(&self) -> Result<Outcome, String> {
+    fn count(&self) -> Result<ToolOutcome, String> {
         let mut found: Vec<(String, u64)> = Vec::new();
         let look = |path: &Path, searcher: &mut Searcher, matcher: &RegexMatcher| {
-            let mut count = Count { matcher, count: 0 };
+            let mut count = MatchCountSink { matcher, count: 0 };
             let _ = searcher.search_path(matcher, path, &mut count);
             if count.count > 0 {
                 found.push((self.name(path), count.count));
@@ -352,7 +352,7 @@ impl Search<'_> {
             "numMatches": total,
         });
         if found.is_empty() {
-            return Ok(Outcome::done(
+            return Ok(ToolOutcome::done(
                 "No matches found".to_owned() + late(complete),
                 result,
             ));
@@ -368,11 +368,11 @@ impl Search<'_> {
             if found.len() == 1 { "file" } else { "files" },
             window.told(lines.len(), found.len())
         );
-        Ok(Outcome::done(text + late(complete), result))
+        Ok(ToolOutcome::done(text + late(complete), result))
     }
 }
 
-impl Window {
+impl GrepResultRange {
     /// What to say if not everything is given.
     fn told(self, given: usize, all: usize) -> String {
         match given == all {

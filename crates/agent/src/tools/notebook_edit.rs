@@ -7,18 +7,18 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{Map, Value, json};
 
 use super::read::notebook::cell_id;
-use super::write::{UNREAD, cannot, unwritable};
+use super::write::{UNREAD, describe_read_error, describe_write_error};
 use super::{choice, fail, object, refuse, str_of, text};
-use crate::file::{self, Unread};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::file::{self, FileReadError};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 const LARGEST: u64 = 64 << 20;
 
 /// The tool.
 #[derive(Debug)]
-pub struct NotebookEdit;
+pub struct NotebookEditTool;
 
-impl Tool for NotebookEdit {
+impl BuiltinTool for NotebookEditTool {
     fn name(&self) -> &'static str {
         "NotebookEdit"
     }
@@ -57,12 +57,12 @@ impl Tool for NotebookEdit {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         edit(&call.input, scene).unwrap_or_else(|refused| *refused)
     }
 }
 
-fn edit(input: &Value, scene: &Scene<'_>) -> Result<Outcome, Box<Outcome>> {
+fn edit(input: &Value, scene: &ToolContext<'_>) -> Result<ToolOutcome, Box<ToolOutcome>> {
     let given = str_of(input, "notebook_path");
     let path = file::absolute(given, &scene.cwd, scene.host.home());
     if path.extension().is_none_or(|it| it != "ipynb") {
@@ -71,25 +71,26 @@ fn edit(input: &Value, scene: &Scene<'_>) -> Result<Outcome, Box<Outcome>> {
         ));
     }
     let bytes = file::read(&path, LARGEST).map_err(|unread| match unread {
-        Unread::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        FileReadError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
             refuse("Notebook file does not exist.")
         }
-        other => fail(cannot("edit", &path, &other)),
+        other => fail(describe_read_error("edit", &path, &other)),
     })?;
     if scene.host.kept().seen(&path).is_none() {
         return Err(refuse(UNREAD));
     }
     let mut notebook: Value =
         serde_json::from_slice(&bytes).map_err(|_| refuse("Notebook is not valid JSON."))?;
-    let change = Change::of(input, &notebook).map_err(refuse)?;
+    let change = CellChange::of(input, &notebook).map_err(refuse)?;
     let (cell, kind) = change.apply(&mut notebook, str_of(input, "new_source"));
     let updated = written(&notebook, bytes.last() == Some(&b'\n'));
-    write(&path, updated.as_bytes(), scene).map_err(|error| fail(unwritable(&path, &error)))?;
+    write(&path, updated.as_bytes(), scene)
+        .map_err(|error| fail(describe_write_error(&path, &error)))?;
     let source = str_of(input, "new_source");
     let text = match change.mode {
-        Mode::Replace => format!("Updated cell {cell} with {source}"),
-        Mode::Insert => format!("Inserted cell {cell} with {source}"),
-        Mode::Delete => format!("Deleted cell {cell}"),
+        CellEditMode::Replace => format!("Updated cell {cell} with {source}"),
+        CellEditMode::Insert => format!("Inserted cell {cell} with {source}"),
+        CellEditMode::Delete => format!("Deleted cell {cell}"),
     };
     let language = notebook["metadata"]["language_info"]["name"]
         .as_str()
@@ -100,10 +101,10 @@ fn edit(input: &Value, scene: &Scene<'_>) -> Result<Outcome, Box<Outcome>> {
         "notebook_path": path.display().to_string(),
         "original_file": String::from_utf8_lossy(&bytes), "updated_file": updated,
     });
-    Ok(Outcome::done(text, result))
+    Ok(ToolOutcome::done(text, result))
 }
 
-fn write(path: &Path, bytes: &[u8], scene: &Scene<'_>) -> std::io::Result<()> {
+fn write(path: &Path, bytes: &[u8], scene: &ToolContext<'_>) -> std::io::Result<()> {
     scene.host.will_change(path)?;
     file::write(path, bytes)?;
     scene.host.kept().saw(path, bytes);
@@ -124,38 +125,38 @@ fn written(notebook: &Value, newline: bool) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum CellEditMode {
     Replace,
     Insert,
     Delete,
 }
 
-impl Mode {
+impl CellEditMode {
     fn name(self) -> &'static str {
         match self {
-            Mode::Replace => "replace",
-            Mode::Insert => "insert",
-            Mode::Delete => "delete",
+            CellEditMode::Replace => "replace",
+            CellEditMode::Insert => "insert",
+            CellEditMode::Delete => "delete",
         }
     }
 }
 
-struct Change {
-    mode: Mode,
+struct CellChange {
+    mode: CellEditMode,
     /// The cell, or where the new one goes.
     at: usize,
     kind: Option<String>,
 }
 
-impl Change {
-    fn of(input: &Value, notebook: &Value) -> Result<Change, String> {
+impl CellChange {
+    fn of(input: &Value, notebook: &Value) -> Result<CellChange, String> {
         let mode = match input["edit_mode"].as_str() {
-            Some("insert") => Mode::Insert,
-            Some("delete") => Mode::Delete,
-            _ => Mode::Replace,
+            Some("insert") => CellEditMode::Insert,
+            Some("delete") => CellEditMode::Delete,
+            _ => CellEditMode::Replace,
         };
         let kind = input["cell_type"].as_str().map(str::to_owned);
-        if mode == Mode::Insert && kind.is_none() {
+        if mode == CellEditMode::Insert && kind.is_none() {
             return Err("Cell type is required when using edit_mode=insert.".to_owned());
         }
         let cells = notebook["cells"].as_array();
@@ -165,14 +166,14 @@ impl Change {
                 let found = (0..cells.len()).find(|at| cell_id(&cells[*at], *at) == id);
                 let found = found.or_else(|| place(id).filter(|at| *at < cells.len()));
                 let found = found.ok_or(format!("Cell with ID \"{id}\" not found in notebook."))?;
-                found + usize::from(mode == Mode::Insert)
+                found + usize::from(mode == CellEditMode::Insert)
             }
-            None if mode == Mode::Insert => 0,
+            None if mode == CellEditMode::Insert => 0,
             None => {
                 return Err("Cell ID must be specified when not inserting a new cell.".to_owned());
             }
         };
-        Ok(Change { mode, at, kind })
+        Ok(CellChange { mode, at, kind })
     }
 
     /// Changes the notebook; the id and the kind of the cell.
@@ -186,17 +187,17 @@ impl Change {
         };
         let kind_of = |cell: &Value| cell["cell_type"].as_str().unwrap_or("code").to_owned();
         match self.mode {
-            Mode::Delete => {
+            CellEditMode::Delete => {
                 let id = cell_id(&cells[self.at], self.at);
                 let cell = cells.remove(self.at);
                 (id, kind_of(&cell))
             }
-            Mode::Insert => {
+            CellEditMode::Insert => {
                 let kind = self.kind.clone().unwrap_or_else(|| "code".to_owned());
                 cells.insert(self.at, fresh(&kind, source, format >= (4, 5)));
                 (cell_id(&cells[self.at], self.at), kind)
             }
-            Mode::Replace => {
+            CellEditMode::Replace => {
                 let cell = &mut cells[self.at];
                 cell["source"] = json!(source);
                 if let Some(kind) = &self.kind {

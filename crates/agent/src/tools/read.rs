@@ -1,7 +1,7 @@
 //! Read: a file as numbered lines, an image, a notebook, a PDF.
 
+mod file_lines;
 pub(super) mod notebook;
-mod page;
 
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
@@ -10,11 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use self::page::{Page, Wish};
-use super::write::cannot;
+use self::file_lines::{FileLines, WantedLines};
+use super::write::describe_read_error;
 use super::{number, number_of, object, str_of, text, truth};
-use crate::file::{self, Encoding, Unread};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::file::{self, FileReadError, TextEncoding};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// What a read may give.
 const LARGEST: u64 = 256 << 10;
@@ -36,9 +36,9 @@ const WIDE: u64 = 64 << 20;
 
 /// The tool.
 #[derive(Debug)]
-pub struct Read;
+pub struct ReadTool;
 
-impl Tool for Read {
+impl BuiltinTool for ReadTool {
     fn name(&self) -> &'static str {
         "Read"
     }
@@ -78,31 +78,35 @@ impl Tool for Read {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let path = file::absolute(
             str_of(&call.input, "file_path"),
             &scene.cwd,
             scene.host.home(),
         );
         read(&path, call, scene).unwrap_or_else(|unread| match unread {
-            Unread::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                Outcome::failed(missing(scene))
+            FileReadError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                ToolOutcome::failed(missing(scene))
             }
-            other => Outcome::failed(cannot("read", &path, &other)),
+            other => ToolOutcome::failed(describe_read_error("read", &path, &other)),
         })
     }
 }
 
 /// What to say of a file that is not there.
-pub(super) fn missing(scene: &Scene<'_>) -> String {
+pub(super) fn missing(scene: &ToolContext<'_>) -> String {
     format!(
         "File does not exist. Note: your current working directory is {}.",
         scene.cwd.display()
     )
 }
 
-fn read(path: &Path, call: &Call, scene: &Scene<'_>) -> Result<Outcome, Unread> {
-    let metadata = std::fs::metadata(path).map_err(Unread::Io)?;
+fn read(
+    path: &Path,
+    call: &ToolCallRequest,
+    scene: &ToolContext<'_>,
+) -> Result<ToolOutcome, FileReadError> {
+    let metadata = std::fs::metadata(path).map_err(FileReadError::Io)?;
     file::regular(&metadata)?;
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     match &*extension.to_ascii_lowercase() {
@@ -113,33 +117,39 @@ fn read(path: &Path, call: &Call, scene: &Scene<'_>) -> Result<Outcome, Unread> 
     }
 }
 
-fn lines(path: &Path, len: u64, call: &Call, scene: &Scene<'_>) -> Result<Outcome, Unread> {
+fn lines(
+    path: &Path,
+    len: u64,
+    call: &ToolCallRequest,
+    scene: &ToolContext<'_>,
+) -> Result<ToolOutcome, FileReadError> {
     let offset = number_of(&call.input, "offset").map(|it| it.max(1));
     let limit = number_of(&call.input, "limit");
     let whole = offset.is_none_or(|it| it == 1) && limit.is_none();
     if whole && len > LARGEST {
         return Ok(too_large(len));
     }
-    let wish = Wish {
+    let wish = WantedLines {
         first: offset.unwrap_or(1),
         count: limit.unwrap_or(u64::MAX),
         most: LARGEST as usize,
     };
     let mut reader = BufReader::with_capacity(256 << 10, file::open(path)?.0);
-    let start = reader.fill_buf().map_err(Unread::Io)?.to_vec();
+    let start = reader.fill_buf().map_err(FileReadError::Io)?.to_vec();
     let page = match file::encoding(&start).0 {
-        Encoding::Utf8 { .. } => {
+        TextEncoding::Utf8 { .. } => {
             if is_binary(&start) {
                 return Ok(binary(path));
             }
-            Page::of(reader, &wish, scene.stop).map_err(Unread::Io)?
+            FileLines::of(reader, &wish, scene.stop).map_err(FileReadError::Io)?
         }
         _ => {
             let bytes = file::read(path, WIDE)?;
             let (encoding, rest) = file::encoding(&bytes);
             let text = encoding.decode(rest);
-            let page = Page::of(Cursor::new(text), &wish, scene.stop).map_err(Unread::Io)?;
-            Page {
+            let page =
+                FileLines::of(Cursor::new(text), &wish, scene.stop).map_err(FileReadError::Io)?;
+            FileLines {
                 hash: file::hash(&bytes),
                 ..page
             }
@@ -158,8 +168,8 @@ fn lines(path: &Path, len: u64, call: &Call, scene: &Scene<'_>) -> Result<Outcom
 }
 
 /// How many tokens a text takes: guessed where that is far from the limit, else counted.
-fn tokens(text: &str, scene: &Scene<'_>) -> u64 {
-    let guess = unspool_model::tokens::of_text(text);
+fn tokens(text: &str, scene: &ToolContext<'_>) -> u64 {
+    let guess = unspool_model::token_estimate::of_text(text);
     // Some texts take twice what is guessed.
     match guess > TOKENS / 2 {
         true => scene.host.count(text).unwrap_or(guess),
@@ -168,7 +178,7 @@ fn tokens(text: &str, scene: &Scene<'_>) -> u64 {
 }
 
 /// Tells a page that takes so many tokens; as much of it as fits, if that is too much.
-fn tell(path: &Path, mut page: Page, wish: &Wish, tokens: u64) -> Outcome {
+fn tell(path: &Path, mut page: FileLines, wish: &WantedLines, tokens: u64) -> ToolOutcome {
     let mut after = String::new();
     let mut is_cut = false;
     if tokens > TOKENS {
@@ -200,11 +210,11 @@ fn tell(path: &Path, mut page: Page, wish: &Wish, tokens: u64) -> Outcome {
         ),
         _ => page.numbered(wish.first),
     };
-    Outcome::done(told + &after, json!({"type": "text", "file": file}))
+    ToolOutcome::done(told + &after, json!({"type": "text", "file": file}))
 }
 
-fn too_large(len: u64) -> Outcome {
-    Outcome::failed(format!(
+fn too_large(len: u64) -> ToolOutcome {
+    ToolOutcome::failed(format!(
         "File content ({}) exceeds maximum allowed size ({}). Use offset and limit parameters to read specific portions of the file, or search for specific content instead of reading the whole file.",
         size(len),
         size(LARGEST)
@@ -215,32 +225,32 @@ fn is_binary(start: &[u8]) -> bool {
     start[..start.len().min(8 << 10)].contains(&0)
 }
 
-fn binary(path: &Path) -> Outcome {
+fn binary(path: &Path) -> ToolOutcome {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let kind = match extension.is_empty() {
         true => "binary file".to_owned(),
         false => format!("binary .{extension} file"),
     };
-    Outcome::failed(format!(
+    ToolOutcome::failed(format!(
         "This tool cannot read binary files. The file appears to be a {kind}. Please use appropriate tools for binary file analysis."
     ))
 }
 
-fn image(path: &Path) -> Result<Outcome, Unread> {
+fn image(path: &Path) -> Result<ToolOutcome, FileReadError> {
     let refuse = |why: String| {
         let shown = path.display();
-        Ok(Outcome::failed(format!(
+        Ok(ToolOutcome::failed(format!(
             "cannot show {shown}: {why}. Make it smaller first, for example with ImageMagick's convert -resize."
         )))
     };
     let bytes = match file::read(path, IMAGE) {
-        Err(Unread::Large(len)) => {
+        Err(FileReadError::Large(len)) => {
             let (has, most) = (size(len), size(IMAGE));
             return refuse(format!("the image takes {has}, and the limit is {most}"));
         }
         other => other?,
     };
-    let Some(kind) = unspool_show::picture::kind(&bytes) else {
+    let Some(kind) = unspool_show::image_type::kind(&bytes) else {
         return Ok(binary(path));
     };
     let Ok(found) = imagesize::blob_size(&bytes) else {
@@ -259,23 +269,23 @@ fn image(path: &Path) -> Result<Outcome, Unread> {
                        "displayWidth": width, "displayHeight": height},
     }});
     let source = json!({"type": "base64", "data": data, "media_type": kind});
-    Ok(Outcome::blocks(
+    Ok(ToolOutcome::blocks(
         vec![json!({"type": "image", "source": source})],
         result,
     ))
 }
 
 /// A PDF goes to the model as it is: the model sees its pages.
-fn pdf(path: &Path, call: &Call) -> Result<Outcome, Unread> {
+fn pdf(path: &Path, call: &ToolCallRequest) -> Result<ToolOutcome, FileReadError> {
     let shown = path.display().to_string();
     if call.input.get("pages").is_some() {
-        return Ok(Outcome::failed(format!(
+        return Ok(ToolOutcome::failed(format!(
             "cannot take single pages out of {shown}. Read all of it without `pages`, or use Bash: pdftotext -f FIRST -l LAST '{shown}' -"
         )));
     }
     let bytes = match file::read(path, PDF) {
-        Err(Unread::Large(len)) => {
-            return Ok(Outcome::failed(format!(
+        Err(FileReadError::Large(len)) => {
+            return Ok(ToolOutcome::failed(format!(
                 "cannot show {shown}: the PDF takes {}, and the limit is {}. Use Bash: pdftotext '{shown}' -",
                 size(len),
                 size(PDF)
@@ -284,7 +294,7 @@ fn pdf(path: &Path, call: &Call) -> Result<Outcome, Unread> {
         other => other?,
     };
     if !bytes.starts_with(b"%PDF-") {
-        return Ok(Outcome::failed(format!(
+        return Ok(ToolOutcome::failed(format!(
             "cannot show {shown}: it is not a PDF, whatever its name says"
         )));
     }
@@ -296,7 +306,7 @@ fn pdf(path: &Path, call: &Call) -> Result<Outcome, Unread> {
         json!({"type": "document", "source": source}),
     ];
     let file = json!({"filePath": shown, "base64": data, "originalSize": bytes.len()});
-    Ok(Outcome::blocks(
+    Ok(ToolOutcome::blocks(
         blocks,
         json!({"type": "pdf", "file": file}),
     ))

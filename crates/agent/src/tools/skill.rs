@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{object, str_of, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct Skill;
+pub struct SkillTool;
 
-impl Tool for Skill {
+impl BuiltinTool for SkillTool {
     fn name(&self) -> &'static str {
         "Skill"
     }
@@ -32,17 +32,17 @@ impl Tool for Skill {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let name = str_of(&call.input, "skill").trim().trim_start_matches('/');
         match scene.host.skill(name, str_of(&call.input, "args")) {
-            Ok(text) => Outcome {
+            Ok(text) => ToolOutcome {
                 also: vec![text],
-                ..Outcome::done(
+                ..ToolOutcome::done(
                     format!("Launching skill: {name}"),
                     json!({"success": true, "commandName": name}),
                 )
             },
-            Err(why) => Outcome::refused(why),
+            Err(why) => ToolOutcome::refused(why),
         }
     }
 }

@@ -3,18 +3,18 @@
 use serde_json::{Map, Value, json};
 
 use super::{choice, object, str_of, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tasks of a session, in the order they were made.
 #[derive(Clone, Debug, Default)]
-pub struct Tasks {
-    all: Vec<Task>,
+pub struct SessionTasks {
+    all: Vec<SessionTask>,
     made: u64,
 }
 
 /// One of them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Task {
+pub struct SessionTask {
     /// Its number.
     pub id: String,
     /// What it is, in a few words.
@@ -35,18 +35,18 @@ pub struct Task {
     pub metadata: Map<String, Value>,
 }
 
-impl Tasks {
+impl SessionTasks {
     /// All of them.
-    pub fn all(&self) -> &[Task] {
+    pub fn all(&self) -> &[SessionTask] {
         &self.all
     }
 
-    fn find(&mut self, id: &str) -> Option<&mut Task> {
+    fn find(&mut self, id: &str) -> Option<&mut SessionTask> {
         self.all.iter_mut().find(|task| task.id == id)
     }
 
     /// Those a task still waits for.
-    fn waits_for<'a>(&self, task: &'a Task) -> Vec<&'a str> {
+    fn waits_for<'a>(&self, task: &'a SessionTask) -> Vec<&'a str> {
         let open = |id: &&String| {
             let one = self.all.iter().find(|task| &&task.id == id);
             one.is_some_and(|task| task.status != "completed")
@@ -61,9 +61,9 @@ impl Tasks {
 
 /// Makes a task.
 #[derive(Debug)]
-pub struct TaskCreate;
+pub struct TaskCreateTool;
 
-impl Tool for TaskCreate {
+impl BuiltinTool for TaskCreateTool {
     fn name(&self) -> &'static str {
         "TaskCreate"
     }
@@ -90,23 +90,23 @@ impl Tool for TaskCreate {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let task = scene.host.kept().tasks(|tasks| {
             tasks.made += 1;
-            let task = Task {
+            let task = SessionTask {
                 id: tasks.made.to_string(),
                 subject: str_of(&call.input, "subject").to_owned(),
                 description: str_of(&call.input, "description").to_owned(),
                 active_form: call.input["activeForm"].as_str().map(str::to_owned),
                 status: "pending".to_owned(),
                 metadata: metadata(&call.input).cloned().unwrap_or_default(),
-                ..Task::default()
+                ..SessionTask::default()
             };
             tasks.all.push(task.clone());
             task
         });
         let told = json!({"id": task.id, "subject": task.subject, "description": task.description});
-        Outcome::done(
+        ToolOutcome::done(
             format!("Task #{} created successfully: {}", task.id, task.subject),
             json!({"task": told}),
         )
@@ -115,9 +115,9 @@ impl Tool for TaskCreate {
 
 /// Changes a task.
 #[derive(Debug)]
-pub struct TaskUpdate;
+pub struct TaskUpdateTool;
 
-impl Tool for TaskUpdate {
+impl BuiltinTool for TaskUpdateTool {
     fn name(&self) -> &'static str {
         "TaskUpdate"
     }
@@ -159,12 +159,12 @@ impl Tool for TaskUpdate {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         scene.host.kept().tasks(|tasks| update(tasks, &call.input))
     }
 }
 
-fn update(tasks: &mut Tasks, input: &Value) -> Outcome {
+fn update(tasks: &mut SessionTasks, input: &Value) -> ToolOutcome {
     let id = str_of(input, "taskId").trim_start_matches('#').to_owned();
     let Some(task) = tasks.find(&id) else {
         return missing(&id, true);
@@ -211,17 +211,17 @@ fn update(tasks: &mut Tasks, input: &Value) -> Outcome {
     }
     if status == "deleted" {
         tasks.all.retain(|task| task.id != id);
-        return Outcome::done(format!("Deleted task #{id}"), result);
+        return ToolOutcome::done(format!("Deleted task #{id}"), result);
     }
     let what = match changed.is_empty() {
         true => "nothing: it is so already".to_owned(),
         false => changed.join(", "),
     };
-    Outcome::done(format!("Updated task #{id} {what}"), result)
+    ToolOutcome::done(format!("Updated task #{id} {what}"), result)
 }
 
 /// Who waits for whom is written down at both.
-fn connect(tasks: &mut Tasks, id: &str, input: &Value) -> Vec<&'static str> {
+fn connect(tasks: &mut SessionTasks, id: &str, input: &Value) -> Vec<&'static str> {
     let mut changed = Vec::new();
     for name in ["addBlocks", "addBlockedBy"] {
         let others = input[name].as_array().into_iter().flatten();
@@ -262,21 +262,21 @@ fn push_name(names: &mut Vec<&'static str>, name: &'static str) {
     }
 }
 
-fn missing(id: &str, updating: bool) -> Outcome {
+fn missing(id: &str, updating: bool) -> ToolOutcome {
     let result = match updating {
         true => {
             json!({"success": false, "taskId": id, "updatedFields": [], "error": "Task not found"})
         }
         false => json!({"task": null}),
     };
-    Outcome::done("Task not found", result)
+    ToolOutcome::done("Task not found", result)
 }
 
 /// Shows a task.
 #[derive(Debug)]
-pub struct TaskGet;
+pub struct TaskGetTool;
 
-impl Tool for TaskGet {
+impl BuiltinTool for TaskGetTool {
     fn name(&self) -> &'static str {
         "TaskGet"
     }
@@ -293,7 +293,7 @@ impl Tool for TaskGet {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let id = str_of(&call.input, "taskId").trim_start_matches('#');
         let task = scene.host.kept().tasks(|tasks| tasks.find(id).cloned());
         let Some(task) = task else {
@@ -312,15 +312,15 @@ impl Tool for TaskGet {
             "id": task.id, "subject": task.subject, "description": task.description,
             "status": task.status, "blocks": task.blocks, "blockedBy": task.blocked_by,
         });
-        Outcome::done(text, json!({"task": told}))
+        ToolOutcome::done(text, json!({"task": told}))
     }
 }
 
 /// Lists the tasks.
 #[derive(Debug)]
-pub struct TaskList;
+pub struct TaskListTool;
 
-impl Tool for TaskList {
+impl BuiltinTool for TaskListTool {
     fn name(&self) -> &'static str {
         "TaskList"
     }
@@ -337,7 +337,7 @@ impl Tool for TaskList {
         true
     }
 
-    fn run(&self, _: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, _: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let tasks = scene.host.kept().tasks(|tasks| tasks.clone());
         let mut lines = Vec::new();
         let mut told = Vec::new();
@@ -364,7 +364,7 @@ impl Tool for TaskList {
             true => "No tasks found".to_owned(),
             false => lines.join("\n"),
         };
-        Outcome::done(text, json!({"tasks": told}))
+        ToolOutcome::done(text, json!({"tasks": told}))
     }
 }
 

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{Background, number, number_of, object, str_of, text, truth};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use super::{BackgroundTask, number, number_of, object, str_of, text, truth};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 const DEFAULT: u64 = 30_000;
 const LONGEST: u64 = 600_000;
 
 /// The tool.
 #[derive(Debug)]
-pub struct TaskOutput;
+pub struct TaskOutputTool;
 
-impl Tool for TaskOutput {
+impl BuiltinTool for TaskOutputTool {
     fn name(&self) -> &'static str {
         "TaskOutput"
     }
@@ -44,7 +44,7 @@ impl Tool for TaskOutput {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let id = str_of(&call.input, "task_id");
         let Some(task) = scene.host.kept().find(id) else {
             return unknown(id);
@@ -70,7 +70,7 @@ impl Tool for TaskOutput {
     }
 }
 
-fn wait(task: &Arc<dyn Background>, time: Duration, scene: &Scene<'_>) {
+fn wait(task: &Arc<dyn BackgroundTask>, time: Duration, scene: &ToolContext<'_>) {
     let end = Instant::now() + time;
     while task.done().is_none() && !scene.stop.is_told() {
         let left = end.saturating_duration_since(Instant::now());
@@ -81,7 +81,7 @@ fn wait(task: &Arc<dyn Background>, time: Duration, scene: &Scene<'_>) {
     }
 }
 
-fn tell(task: &dyn Background, retrieved: &str) -> Outcome {
+fn tell(task: &dyn BackgroundTask, retrieved: &str) -> ToolOutcome {
     let done = task.done();
     let status = done.as_ref().map_or("running", |done| done.status);
     let code = done.as_ref().and_then(|done| done.code);
@@ -110,21 +110,21 @@ fn tell(task: &dyn Background, retrieved: &str) -> Outcome {
     if let Some(code) = code {
         told["exitCode"] = json!(code);
     }
-    Outcome::done(
+    ToolOutcome::done(
         parts.join("\n\n"),
         json!({"retrieval_status": retrieved, "task": told}),
     )
 }
 
-pub(super) fn unknown(id: &str) -> Outcome {
-    Outcome::refused(format!("No task found with ID: {id}"))
+pub(super) fn unknown(id: &str) -> ToolOutcome {
+    ToolOutcome::refused(format!("No task found with ID: {id}"))
 }
 
 /// The tool as it was.
 #[derive(Debug)]
-pub struct BashOutput;
+pub struct BashOutputTool;
 
-impl Tool for BashOutput {
+impl BuiltinTool for BashOutputTool {
     fn name(&self) -> &'static str {
         "BashOutput"
     }
@@ -150,14 +150,14 @@ impl Tool for BashOutput {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let id = str_of(&call.input, "bash_id");
         let Some(task) = scene.host.kept().find(id) else {
-            return Outcome::refused(format!("No shell found with ID: {id}"));
+            return ToolOutcome::refused(format!("No shell found with ID: {id}"));
         };
         let filter = match call.input["filter"].as_str().map(Regex::new).transpose() {
             Ok(filter) => filter,
-            Err(error) => return Outcome::refused(format!("Invalid filter: {error}")),
+            Err(error) => return ToolOutcome::refused(format!("Invalid filter: {error}")),
         };
         let done = task.done();
         let output = task.output(false);
@@ -180,6 +180,6 @@ impl Tool for BashOutput {
             "stdout": stdout, "stderr": "", "stdoutLines": lines.len(), "stderrLines": 0,
             "timestamp": now,
         });
-        Outcome::done(parts.join("\n\n"), result)
+        ToolOutcome::done(parts.join("\n\n"), result)
     }
 }

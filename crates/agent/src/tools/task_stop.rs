@@ -5,16 +5,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{object, str_of, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// How long we wait to see it gone; it goes even if we do not.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// The tool.
 #[derive(Debug)]
-pub struct TaskStop;
+pub struct TaskStopTool;
 
-impl Tool for TaskStop {
+impl BuiltinTool for TaskStopTool {
     fn name(&self) -> &'static str {
         "TaskStop"
     }
@@ -32,16 +32,16 @@ impl Tool for TaskStop {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         end(str_of(&call.input, "task_id"), "task", scene)
     }
 }
 
 /// The tool as it was.
 #[derive(Debug)]
-pub struct KillShell;
+pub struct KillShellTool;
 
-impl Tool for KillShell {
+impl BuiltinTool for KillShellTool {
     fn name(&self) -> &'static str {
         "KillShell"
     }
@@ -66,17 +66,17 @@ impl Tool for KillShell {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         end(str_of(&call.input, "shell_id"), "shell", scene)
     }
 }
 
-fn end(id: &str, what: &str, scene: &Scene<'_>) -> Outcome {
+fn end(id: &str, what: &str, scene: &ToolContext<'_>) -> ToolOutcome {
     let Some(task) = scene.host.kept().find(id) else {
-        return Outcome::refused(format!("No {what} found with ID: {id}"));
+        return ToolOutcome::refused(format!("No {what} found with ID: {id}"));
     };
     if let Some(done) = task.done() {
-        return Outcome::refused(format!(
+        return ToolOutcome::refused(format!(
             "The {what} {id} is not running, so it cannot be stopped (status: {})",
             done.status
         ));
@@ -92,5 +92,5 @@ fn end(id: &str, what: &str, scene: &Scene<'_>) -> Outcome {
     if what == "shell" {
         result["shell_id"] = json!(id);
     }
-    Outcome::done(message, result)
+    ToolOutcome::done(message, result)
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{choice, object, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct TodoWrite;
+pub struct TodoWriteTool;
 
-impl Tool for TodoWrite {
+impl BuiltinTool for TodoWriteTool {
     fn name(&self) -> &'static str {
         "TodoWrite"
     }
@@ -45,10 +45,10 @@ impl Tool for TodoWrite {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let new = call.input["todos"].as_array().cloned().unwrap_or_default();
         let old = scene.host.kept().set_todos(new.clone());
-        Outcome::done(
+        ToolOutcome::done(
             "Todos have been modified successfully. Ensure that you continue to use the todo list to track your progress. Please proceed with the current tasks if applicable",
             json!({"oldTodos": old, "newTodos": new}),
         )

@@ -1,7 +1,7 @@
 //! WebFetch: a page of the web, and what a small model says about it.
 
 mod address;
-mod page;
+mod web_page;
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::address::Rules;
-use self::page::{Fetched, Page};
+use self::address::AddressRules;
+use self::web_page::{WebFetchResult, WebPage};
 use super::{number, number_of, object, str_of, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// A page is not fetched twice within this time.
 const FRESH: Duration = Duration::from_secs(15 * 60);
@@ -26,9 +26,9 @@ const SHOWN: usize = 100_000;
 
 /// The tool.
 #[derive(Debug)]
-pub struct WebFetch;
+pub struct WebFetchTool;
 
-impl Tool for WebFetch {
+impl BuiltinTool for WebFetchTool {
     fn name(&self) -> &'static str {
         "WebFetch"
     }
@@ -58,53 +58,53 @@ impl Tool for WebFetch {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
-        fetch(call, scene, Rules::PUBLIC)
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
+        fetch(call, scene, AddressRules::PUBLIC)
     }
 }
 
-fn fetch(call: &Call, scene: &Scene<'_>, rules: Rules) -> Outcome {
+fn fetch(call: &ToolCallRequest, scene: &ToolContext<'_>, rules: AddressRules) -> ToolOutcome {
     let began = Instant::now();
     let url = match rules.address(str_of(&call.input, "url")) {
         Ok(url) => url,
-        Err(why) => return Outcome::refused(why),
+        Err(why) => return ToolOutcome::refused(why),
     };
     let pages = &scene.host.kept().pages;
     let page = match pages.find(url.as_str()) {
         Some(page) => page,
         None => match wait(url.clone(), rules, scene) {
-            Ok(Fetched::Page(page)) => pages.keep(url.to_string(), page),
-            Ok(Fetched::Moved { to, code }) => {
+            Ok(WebFetchResult::Page(page)) => pages.keep(url.to_string(), page),
+            Ok(WebFetchResult::Moved { to, code }) => {
                 return moved(call, url.as_str(), &to, code, began);
             }
-            Err(why) => return Outcome::failed(why),
+            Err(why) => return ToolOutcome::failed(why),
         },
     };
     let offset = number_of(&call.input, "offset").unwrap_or(0) as usize;
     let prompt = prompt(&page, offset, str_of(&call.input, "prompt"));
     let said = match scene.host.small_model(&prompt) {
         Ok(said) => said,
-        Err(why) => return Outcome::failed(why),
+        Err(why) => return ToolOutcome::failed(why),
     };
     let result = json!({
         "bytes": page.bytes, "code": page.code, "codeText": page.status, "result": said,
         "durationMs": began.elapsed().as_millis() as u64, "url": str_of(&call.input, "url"),
     });
-    Outcome::done(said, result)
+    ToolOutcome::done(said, result)
 }
 
 /// Fetches on a thread of its own, which is left to itself if somebody wants us to end.
 fn wait(
     url: unspool_net::reqwest::Url,
-    rules: Rules,
-    scene: &Scene<'_>,
-) -> Result<Fetched, String> {
+    rules: AddressRules,
+    scene: &ToolContext<'_>,
+) -> Result<WebFetchResult, String> {
     let (done, waiting) = mpsc::channel();
     std::thread::Builder::new()
         .name("fetch".to_owned())
         // Pages may be nested deeper than a small stack is.
         .stack_size(64 << 20)
-        .spawn(move || drop(done.send(page::fetch(url, rules))))
+        .spawn(move || drop(done.send(web_page::fetch(url, rules))))
         .map_err(|error| format!("cannot fetch the page: {error}"))?;
     loop {
         match waiting.recv_timeout(Duration::from_millis(20)) {
@@ -120,19 +120,19 @@ fn wait(
     }
 }
 
-fn moved(call: &Call, from: &str, to: &str, code: u16, began: Instant) -> Outcome {
+fn moved(call: &ToolCallRequest, from: &str, to: &str, code: u16, began: Instant) -> ToolOutcome {
     let asked = str_of(&call.input, "prompt");
     let text = format!(
         "REDIRECT DETECTED: The URL redirects to a different host.\n\nOriginal URL: {from}\nRedirect URL: {to}\nStatus: {code}\n\nNothing was fetched from there. If that is where you want to go, use WebFetch again with url \"{to}\" and prompt \"{asked}\"."
     );
     let result = json!({
-        "bytes": text.len(), "code": code, "codeText": page::status_text(code), "result": text,
+        "bytes": text.len(), "code": code, "codeText": web_page::status_text(code), "result": text,
         "durationMs": began.elapsed().as_millis() as u64, "url": str_of(&call.input, "url"),
     });
-    Outcome::done(text, result)
+    ToolOutcome::done(text, result)
 }
 
-fn prompt(page: &Page, offset: usize, asked: &str) -> String {
+fn prompt(page: &WebPage, offset: usize, asked: &str) -> String {
     let shown: String = page.text.chars().skip(offset).take(SHOWN).collect();
     let all = page.text.chars().count();
     let next = (offset + SHOWN).min(all);
@@ -149,18 +149,18 @@ fn prompt(page: &Page, offset: usize, asked: &str) -> String {
 
 /// Pages that were fetched a short while ago.
 #[derive(Debug, Default)]
-pub struct Pages {
-    all: Mutex<HashMap<String, (Instant, Arc<Page>)>>,
+pub struct WebPageCache {
+    all: Mutex<HashMap<String, (Instant, Arc<WebPage>)>>,
 }
 
-impl Pages {
-    fn find(&self, url: &str) -> Option<Arc<Page>> {
+impl WebPageCache {
+    fn find(&self, url: &str) -> Option<Arc<WebPage>> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let (fetched, page) = all.get(url)?;
         (fetched.elapsed() < FRESH).then(|| Arc::clone(page))
     }
 
-    fn keep(&self, url: String, page: Page) -> Arc<Page> {
+    fn keep(&self, url: String, page: WebPage) -> Arc<WebPage> {
         let page = Arc::new(page);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, (fetched, _)| fetched.elapsed() < FRESH);
@@ -181,15 +181,15 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
     use std::path::{Path, PathBuf};
 
-    use crate::host::Host;
-    use crate::stop::Stop;
-    use crate::tool::Content;
-    use crate::tools::Kept;
+    use crate::stop::StopSignal;
+    use crate::tool::ToolContent;
+    use crate::tool_host::ToolHost;
+    use crate::tools::ToolState;
 
     /// A session whose small model repeats what it is asked.
-    struct Web(Arc<Kept>);
+    struct EchoModelHost(Arc<ToolState>);
 
-    impl Host for Web {
+    impl ToolHost for EchoModelHost {
         fn project(&self) -> &Path {
             Path::new("/")
         }
@@ -205,27 +205,27 @@ mod tests {
         fn session(&self) -> &str {
             ""
         }
-        fn kept(&self) -> Arc<Kept> {
+        fn kept(&self) -> Arc<ToolState> {
             Arc::clone(&self.0)
         }
         fn set_cwd(&self, _: PathBuf) {}
         fn will_change(&self, _: &Path) -> std::io::Result<()> {
             Ok(())
         }
-        fn progress(&self, _: &Call, _: Value) {}
-        fn agent(&self, _: &Call) -> Outcome {
-            Outcome::failed("")
+        fn progress(&self, _: &ToolCallRequest, _: Value) {}
+        fn agent(&self, _: &ToolCallRequest) -> ToolOutcome {
+            ToolOutcome::failed("")
         }
-        fn question(&self, _: &Call) -> Outcome {
-            Outcome::failed("")
+        fn question(&self, _: &ToolCallRequest) -> ToolOutcome {
+            ToolOutcome::failed("")
         }
-        fn plan(&self, _: &Call) -> Outcome {
-            Outcome::failed("")
+        fn plan(&self, _: &ToolCallRequest) -> ToolOutcome {
+            ToolOutcome::failed("")
         }
         fn small_model(&self, prompt: &str) -> Result<String, String> {
             Ok(prompt.to_owned())
         }
-        fn web_search(&self, _: &Call) -> Result<Vec<Value>, String> {
+        fn web_search(&self, _: &ToolCallRequest) -> Result<Vec<Value>, String> {
             Ok(Vec::new())
         }
         fn skill(&self, _: &str, _: &str) -> Result<String, String> {
@@ -233,9 +233,9 @@ mod tests {
         }
     }
 
-    fn call(port: u16) -> Call {
+    fn call(port: u16) -> ToolCallRequest {
         let url = format!("http://127.0.0.1:{port}/x");
-        Call {
+        ToolCallRequest {
             id: String::new(),
             name: "WebFetch".to_owned(),
             input: json!({"url": url, "prompt": "what is it?"}),
@@ -254,16 +254,16 @@ mod tests {
             let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 12\r\n\r\n<h1>Hey</h1>";
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let web = Web(Arc::new(Kept::with_guard(PathBuf::new())));
-        let stop = Stop::new();
-        let scene = Scene {
+        let web = EchoModelHost(Arc::new(ToolState::with_guard(PathBuf::new())));
+        let stop = StopSignal::new();
+        let scene = ToolContext {
             cwd: PathBuf::from("/"),
             stop: &stop,
             host: &web,
         };
         for _ in 0..2 {
-            let outcome = fetch(&call(port), &scene, Rules::ANY);
-            let Content::Text(said) = &outcome.content else {
+            let outcome = fetch(&call(port), &scene, AddressRules::ANY);
+            let ToolContent::Text(said) = &outcome.content else {
                 panic!("no text");
             };
             assert!(said.contains("<page>\n# Hey\n</page>") && said.ends_with("what is it?"));
@@ -285,16 +285,16 @@ mod tests {
     fn who_does_not_answer_is_left_at_once_when_somebody_says_stop() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let web = Web(Arc::new(Kept::with_guard(PathBuf::new())));
-        let stop = Stop::new();
+        let web = EchoModelHost(Arc::new(ToolState::with_guard(PathBuf::new())));
+        let stop = StopSignal::new();
         std::thread::scope(|scope| {
             let fetching = scope.spawn(|| {
-                let scene = Scene {
+                let scene = ToolContext {
                     cwd: PathBuf::from("/"),
                     stop: &stop,
                     host: &web,
                 };
-                fetch(&call(port), &scene, Rules::ANY)
+                fetch(&call(port), &scene, AddressRules::ANY)
             });
             let held = listener.accept().unwrap();
             stop.tell();
@@ -304,8 +304,8 @@ mod tests {
         });
     }
 
-    fn page(text: &str) -> Page {
-        Page {
+    fn page(text: &str) -> WebPage {
+        WebPage {
             text: text.to_owned(),
             bytes: text.len(),
             code: 200,
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_page_is_kept_but_not_too_many() {
-        let pages = Pages::default();
+        let pages = WebPageCache::default();
         pages.keep("a".into(), page("one"));
         assert!(pages.find("a").is_some() && pages.find("b").is_none());
         pages.keep("b".into(), page(&"x".repeat(KEPT)));

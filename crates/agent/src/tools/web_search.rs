@@ -5,13 +5,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{object, str_of, text};
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// The tool.
 #[derive(Debug)]
-pub struct WebSearch;
+pub struct WebSearchTool;
 
-impl Tool for WebSearch {
+impl BuiltinTool for WebSearchTool {
     fn name(&self) -> &'static str {
         "WebSearch"
     }
@@ -40,11 +40,11 @@ impl Tool for WebSearch {
         true
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let began = Instant::now();
         let both = ["allowed_domains", "blocked_domains"].map(|name| call.input.get(name));
         if both.iter().all(|list| list.is_some()) {
-            return Outcome::refused(
+            return ToolOutcome::refused(
                 "Cannot specify both allowed_domains and blocked_domains in the same request",
             );
         }
@@ -61,7 +61,7 @@ impl Tool for WebSearch {
                 }
                 tell(query, &blocks, began)
             }
-            Err(why) => Outcome::failed(why),
+            Err(why) => ToolOutcome::failed(why),
         }
     }
 }
@@ -83,7 +83,7 @@ fn searched<'a>(query: &'a str, blocks: &'a [Value]) -> Vec<(&'a str, usize)> {
 }
 
 /// What the reply says, and what was found.
-fn tell(query: &str, blocks: &[Value], began: Instant) -> Outcome {
+fn tell(query: &str, blocks: &[Value], began: Instant) -> ToolOutcome {
     let mut results = Vec::new();
     let mut text = format!("Web search results for query: \"{query}\"\n");
     let mut said = String::new();
@@ -100,7 +100,7 @@ fn tell(query: &str, blocks: &[Value], began: Instant) -> Outcome {
     flush(&mut said, &mut text, &mut results);
     let seconds = began.elapsed().as_secs_f64();
     let result = json!({"query": query, "results": results, "durationSeconds": seconds});
-    Outcome::done(text.trim_end(), result)
+    ToolOutcome::done(text.trim_end(), result)
 }
 
 fn flush(said: &mut String, text: &mut String, results: &mut Vec<Value>) {

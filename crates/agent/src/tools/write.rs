@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::kept::Seen;
+use super::tool_state::SeenFile;
 use super::{object, str_of, text};
-use crate::file::{self, Unread};
+use crate::file::{self, FileReadError};
 use crate::patch;
-use crate::tool::{Call, Outcome, Scene, Tool};
+use crate::tool::{BuiltinTool, ToolCallRequest, ToolContext, ToolOutcome};
 
 /// What the model is told when it knows the file as it is now.
 pub(super) const CURRENT: &str =
@@ -31,9 +31,9 @@ pub(super) fn original(old: &str) -> Option<&str> {
 
 /// The tool.
 #[derive(Debug)]
-pub struct Write;
+pub struct WriteTool;
 
-impl Tool for Write {
+impl BuiltinTool for WriteTool {
     fn name(&self) -> &'static str {
         "Write"
     }
@@ -57,7 +57,7 @@ impl Tool for Write {
         false
     }
 
-    fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
+    fn run(&self, call: &ToolCallRequest, scene: &ToolContext<'_>) -> ToolOutcome {
         let path = file::absolute(
             str_of(&call.input, "file_path"),
             &scene.cwd,
@@ -66,7 +66,7 @@ impl Tool for Write {
         let content = str_of(&call.input, "content");
         let before = match old(&path) {
             Ok(before) => before,
-            Err(text) => return Outcome::failed(text),
+            Err(text) => return ToolOutcome::failed(text),
         };
         if let Some(before) = &before
             && let Some(refused) = unseen(before, &path, scene)
@@ -75,7 +75,7 @@ impl Tool for Write {
         }
         match store(&path, content, before.as_deref(), scene) {
             Ok(outcome) => outcome,
-            Err(error) => Outcome::failed(unwritable(&path, &error)),
+            Err(error) => ToolOutcome::failed(describe_write_error(&path, &error)),
         }
     }
 }
@@ -84,16 +84,16 @@ impl Tool for Write {
 fn old(path: &Path) -> Result<Option<Vec<u8>>, String> {
     match file::read(path, LARGEST) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(Unread::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(other) => Err(cannot("write", path, &other)),
+        Err(FileReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(other) => Err(describe_read_error("write", path, &other)),
     }
 }
 
-fn unseen(before: &[u8], path: &Path, scene: &Scene<'_>) -> Option<Outcome> {
+fn unseen(before: &[u8], path: &Path, scene: &ToolContext<'_>) -> Option<ToolOutcome> {
     match scene.host.kept().seen(path) {
-        None => Some(Outcome::refused(UNREAD)),
-        Some(Seen::Now(hash)) if hash == file::hash(before) => None,
-        Some(_) => Some(Outcome::refused(
+        None => Some(ToolOutcome::refused(UNREAD)),
+        Some(SeenFile::Now(hash)) if hash == file::hash(before) => None,
+        Some(_) => Some(ToolOutcome::refused(
             "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it.",
         )),
     }
@@ -103,15 +103,15 @@ fn store(
     path: &Path,
     content: &str,
     before: Option<&[u8]>,
-    scene: &Scene<'_>,
-) -> std::io::Result<Outcome> {
+    scene: &ToolContext<'_>,
+) -> std::io::Result<ToolOutcome> {
     scene.host.will_change(path)?;
     let (encoding, old) = match before {
         Some(bytes) => {
             let (encoding, rest) = file::encoding(bytes);
             (encoding, Some(encoding.decode(rest)))
         }
-        None => (file::Encoding::Utf8 { mark: false }, None),
+        None => (file::TextEncoding::Utf8 { mark: false }, None),
     };
     // A file keeps the ends of its lines.
     let windows = old.as_ref().is_some_and(|old| file::is_crlf(old));
@@ -129,7 +129,7 @@ fn store(
             "structuredPatch": [], "originalFile": null, "userModified": false,
         });
         let text = format!("File created successfully at: {shown}{CURRENT}");
-        return Ok(Outcome::done(text, result));
+        return Ok(ToolOutcome::done(text, result));
     };
     let old = String::from_utf8_lossy(&old);
     let result = json!({
@@ -138,26 +138,28 @@ fn store(
         "userModified": false,
     });
     let text = format!("The file {shown} has been updated successfully.{CURRENT}");
-    Ok(Outcome::done(text, result))
+    Ok(ToolOutcome::done(text, result))
 }
 
 /// What to say if the system does not let us write.
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> String {
+pub(super) fn describe_write_error(path: &Path, error: &std::io::Error) -> String {
     format!("cannot write {}: {error}", path.display())
 }
 
 /// What to say of a file that is none.
-pub(super) fn cannot(act: &str, path: &Path, unread: &Unread) -> String {
+pub(super) fn describe_read_error(act: &str, path: &Path, unread: &FileReadError) -> String {
     let shown = path.display();
     match unread {
-        Unread::Folder => format!("EISDIR: illegal operation on a directory, {act} '{shown}'"),
-        Unread::Endless => format!(
+        FileReadError::Folder => {
+            format!("EISDIR: illegal operation on a directory, {act} '{shown}'")
+        }
+        FileReadError::Endless => format!(
             "cannot {act} '{shown}': it is a device or a pipe, which may never come to an end"
         ),
-        Unread::Large(size) => format!(
+        FileReadError::Large(size) => format!(
             "cannot {act} {shown}: {} is too large for this tool",
             super::read::size(*size)
         ),
-        Unread::Io(error) => format!("cannot {act} {shown}: {error}"),
+        FileReadError::Io(error) => format!("cannot {act} {shown}: {error}"),
     }
 }

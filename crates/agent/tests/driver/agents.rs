@@ -1,8 +1,8 @@
 //! Sub-agents, in front and in the background.
 
 use serde_json::{Value, json};
-use unspool_agent::driver::{Answer, Asked, Command, Notice};
-use unspool_agent::machine::Why;
+use unspool_agent::driver::{QuestionAnswer, QuestionKind, SessionCommand, SessionNotice};
+use unspool_agent::state_machine::TurnEndReason;
 use unspool_testkit::api::Request;
 use unspool_testkit::model::{Answer as Said, Model, Step, call};
 
@@ -141,8 +141,9 @@ fn stopping_stops_an_agent_that_is_waited_for() {
     let desk = Desk::new(&model);
     desk.say("go");
     assert!(model.reached("sub", LONG));
-    desk.handle.send(unspool_agent::driver::Command::Interrupt);
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.handle
+        .send(unspool_agent::driver::SessionCommand::Interrupt);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     assert_eq!(model.refusals(), [""; 0]);
 }
 
@@ -152,10 +153,10 @@ fn what_an_agent_says_is_noted_beside_its_call_and_nothing_hangs_on_that() {
     model.open("sub");
     let desk = Desk::new(&model);
     desk.say("go");
-    let notices = desk.until(|notice| matches!(notice, Notice::Ended { .. }));
+    let notices = desk.until(|notice| matches!(notice, SessionNotice::Ended { .. }));
     assert!(notices.iter().any(|notice| matches!(
         notice,
-        Notice::Progress { data, .. } if data["type"] == "agent_progress"
+        SessionNotice::Progress { data, .. } if data["type"] == "agent_progress"
     )));
     let lines = desk.lines();
     let progress: Vec<&Value> = lines
@@ -220,8 +221,8 @@ fn two_that_ask(background: bool) -> Model {
 fn two_questions(desk: &Desk) -> Vec<(u64, String, String)> {
     let mut open = Vec::new();
     while open.len() < 2 {
-        let told = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
-        if let Some(Notice::Ask {
+        let told = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
+        if let Some(SessionNotice::Ask {
             ask, call, agent, ..
         }) = told.into_iter().next_back()
         {
@@ -243,11 +244,11 @@ fn two_agents_that_ask_at_once_are_told_apart_and_each_gets_its_own_answer() {
         let name = command.trim_start_matches("touch ");
         assert_eq!(*who, format!("the {name} one"));
         let answer = match name {
-            "red" => Answer::Yes,
-            _ => Answer::No(Some("not blue".to_owned())),
+            "red" => QuestionAnswer::Yes,
+            _ => QuestionAnswer::No(Some("not blue".to_owned())),
         };
         let ask = *ask;
-        assert!(desk.handle.send(Command::Answer { ask, answer }));
+        assert!(desk.handle.send(SessionCommand::Answer { ask, answer }));
     }
     assert_eq!(desk.ended().text, "both are over");
     assert!(desk.file("red").exists());
@@ -260,14 +261,14 @@ fn an_interrupt_withdraws_every_question_and_leaves_no_call_hanging() {
     let desk = Desk::new(&model);
     desk.say("go");
     let open = two_questions(&desk);
-    assert!(desk.handle.send(Command::Interrupt));
+    assert!(desk.handle.send(SessionCommand::Interrupt));
     let mut asks: Vec<u64> = open.iter().map(|(ask, ..)| *ask).collect();
     let mut ended = false;
     while !asks.is_empty() || !ended {
         match desk.notices.recv_timeout(LONG).unwrap() {
-            Notice::Withdrawn { ask } => asks.retain(|open| *open != ask),
-            Notice::Ended { ending, .. } => {
-                assert_eq!(ending.why, Why::Interrupted);
+            SessionNotice::Withdrawn { ask } => asks.retain(|open| *open != ask),
+            SessionNotice::Ended { ending, .. } => {
+                assert_eq!(ending.why, TurnEndReason::Interrupted);
                 ended = true;
             }
             _ => {}
@@ -275,10 +276,10 @@ fn an_interrupt_withdraws_every_question_and_leaves_no_call_hanging() {
     }
     // An answer that comes late runs nothing.
     for (ask, ..) in open {
-        let answer = Answer::Yes;
-        assert!(desk.handle.send(Command::Answer { ask, answer }));
+        let answer = QuestionAnswer::Yes;
+        assert!(desk.handle.send(SessionCommand::Answer { ask, answer }));
     }
-    desk.handle.send(Command::Close);
+    desk.handle.send(SessionCommand::Close);
     desk.handle.join();
     assert!(!desk.folder.path().join("project/red").exists());
     assert!(!desk.folder.path().join("project/blue").exists());
@@ -290,10 +291,10 @@ fn an_interrupt_does_not_withdraw_what_an_agent_in_the_background_asks() {
     let desk = Desk::new(&model);
     desk.say("go");
     let open = two_questions(&desk);
-    assert!(desk.handle.send(Command::Interrupt));
+    assert!(desk.handle.send(SessionCommand::Interrupt));
     for (ask, ..) in open {
-        let answer = Answer::Yes;
-        assert!(desk.handle.send(Command::Answer { ask, answer }));
+        let answer = QuestionAnswer::Yes;
+        assert!(desk.handle.send(SessionCommand::Answer { ask, answer }));
     }
     wait_until("both files", || {
         desk.file("red").exists() && desk.file("blue").exists()
@@ -305,35 +306,40 @@ fn a_rule_for_this_session_that_an_agent_was_given_counts_for_the_session() {
     let model = two_that_ask(false);
     let desk = Desk::new(&model);
     desk.say("go");
-    let told = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
-    let Some(Notice::Ask { ask, what, .. }) = told.into_iter().next_back() else {
+    let told = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
+    let Some(SessionNotice::Ask { ask, what, .. }) = told.into_iter().next_back() else {
         panic!("nothing is asked");
     };
-    let Asked::Permission { always, parts, .. } = what else {
+    let QuestionKind::Permission { always, parts, .. } = what else {
         panic!("{what:?}");
     };
     assert_eq!(always, ["Bash(touch:*)"]);
     assert_eq!(parts.len(), 1);
-    let answer = Answer::Always(always);
-    assert!(desk.handle.send(Command::Answer { ask, answer }));
+    let answer = QuestionAnswer::Always(always);
+    assert!(desk.handle.send(SessionCommand::Answer { ask, answer }));
     // The other one asked before it, or is allowed by it.
     let mut over = false;
     while !over {
         match desk.notices.recv_timeout(LONG).unwrap() {
-            Notice::Ask { ask, .. } => {
-                let answer = Answer::Yes;
-                assert!(desk.handle.send(Command::Answer { ask, answer }));
+            SessionNotice::Ask { ask, .. } => {
+                let answer = QuestionAnswer::Yes;
+                assert!(desk.handle.send(SessionCommand::Answer { ask, answer }));
             }
-            Notice::Ended { .. } => over = true,
+            SessionNotice::Ended { .. } => over = true,
             _ => {}
         }
     }
     desk.say("go");
-    let told = desk.until(|notice| matches!(notice, Notice::Ended { .. } | Notice::Ask { .. }));
+    let told = desk.until(|notice| {
+        matches!(
+            notice,
+            SessionNotice::Ended { .. } | SessionNotice::Ask { .. }
+        )
+    });
     assert!(
         !told
             .iter()
-            .any(|notice| matches!(notice, Notice::Ask { .. })),
+            .any(|notice| matches!(notice, SessionNotice::Ask { .. })),
         "{told:?}"
     );
 }

@@ -1,8 +1,8 @@
 //! Summaries: what they leave standing, and that there is always a way to one.
 
 use serde_json::json;
-use unspool_agent::driver::Command;
-use unspool_agent::machine::Why;
+use unspool_agent::driver::SessionCommand;
+use unspool_agent::state_machine::TurnEndReason;
 use unspool_testkit::model::{Answer as Said, Model, Step, call};
 
 use crate::desk::Desk;
@@ -54,15 +54,20 @@ fn a_kept_reply_does_not_make_the_next_prompt_wait_for_another_summary() {
     assert_eq!(model.requests().len(), 3);
     assert!(sent(&model, 2).contains("hello"));
     let path = desk.folder.path().join("config/session.jsonl");
-    let face = unspool_agent::record::Face {
+    let face = unspool_agent::transcript_writer::SharedLineFields {
         session: "5e551000-0000-4000-8000-000000000009".into(),
         version: "unspool-test".into(),
         entrypoint: "cli".into(),
         slug: None,
         agent: None,
     };
-    let record =
-        unspool_agent::record::Record::resume(&path, face, desk.folder.path(), false).unwrap();
+    let record = unspool_agent::transcript_writer::TranscriptWriter::resume(
+        &path,
+        face,
+        desk.folder.path(),
+        false,
+    )
+    .unwrap();
     assert!(record.filled() < 10_000, "{}", record.filled());
     assert_eq!(model.refusals(), [""; 0]);
 }
@@ -86,17 +91,17 @@ fn a_conversation_that_the_api_refuses_is_gone_on_with_from_a_summary() {
     .unwrap();
     let desk = Desk::new(&model);
     desk.say("look around");
-    let Why::Failed(trouble) = desk.ended().why else {
+    let TurnEndReason::Failed(trouble) = desk.ended().why else {
         panic!("it cannot work");
     };
     assert!(trouble.message.contains("a rule that is new"));
     desk.say("again");
-    assert!(matches!(desk.ended().why, Why::Failed(_)));
+    assert!(matches!(desk.ended().why, TurnEndReason::Failed(_)));
     // As a script would ask for it.
     desk.say("/compact");
-    assert_eq!(desk.ended().why, Why::Compacted);
+    assert_eq!(desk.ended().why, TurnEndReason::Compacted);
     desk.say("and now");
-    assert_eq!(desk.ended().why, Why::Done);
+    assert_eq!(desk.ended().why, TurnEndReason::Done);
     assert_eq!(model.refusals(), [""; 0]);
 }
 
@@ -111,10 +116,10 @@ fn a_summary_that_is_stopped_changes_nothing() {
     let desk = Desk::new(&model);
     desk.say("old words");
     desk.ended();
-    desk.handle.send(Command::Compact { words: None });
+    desk.handle.send(SessionCommand::Compact { words: None });
     assert!(model.reached("never", LONG));
-    desk.handle.send(Command::Interrupt);
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.handle.send(SessionCommand::Interrupt);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     desk.say("new words");
     assert_eq!(desk.ended().text, "on");
     let sent = sent(&model, 2);

@@ -1,7 +1,7 @@
 //! Answers that are cut off, anywhere.
 
 use serde_json::json;
-use unspool_agent::permission::Mode;
+use unspool_agent::permission::PermissionMode;
 use unspool_testkit::model::{Answer as Said, Model, call, text};
 
 use crate::desk::Desk;
@@ -18,7 +18,7 @@ fn cut_at_any_byte_no_call_runs_twice_and_the_session_goes_on() {
         let answers = vec![Said::blocks(&blocks()).cut(cut), Said::text("done")];
         let model = Model::playing(answers).unwrap();
         let desk = Desk::with(&model, "{}", |setup| {
-            setup.policy.set_mode(Mode::Bypass).unwrap();
+            setup.policy.set_mode(PermissionMode::Bypass).unwrap();
         });
         desk.say("do it");
         desk.ended();

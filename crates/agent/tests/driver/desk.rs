@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
-use unspool_agent::api::client::{Client, Patience};
-use unspool_agent::api::model::Thinking;
-use unspool_agent::commands::Commands;
-use unspool_agent::definitions::Definitions;
-use unspool_agent::driver::{self, Command, Handle, Lore, Notice, Place, Setup};
-use unspool_agent::hooks::Hooks;
-use unspool_agent::machine::Ending;
-use unspool_agent::memory::{self, Roots};
-use unspool_agent::permission::{Ground, Mode, Policy};
-use unspool_agent::record::{Face, Record};
-use unspool_agent::request::Frame;
-use unspool_agent::settings::{Places, Settings};
-use unspool_agent::tools::{self, Kept};
-use unspool_ask::Access;
+use unspool_agent::agent_definitions::AgentDefinitions;
+use unspool_agent::api::client::{ApiRetryPolicy, MessagesClient};
+use unspool_agent::api::model::ThinkingMode;
+use unspool_agent::driver::{
+    self, SessionCommand, SessionCustomizations, SessionDirs, SessionHandle, SessionNotice,
+    SessionSetup,
+};
+use unspool_agent::hooks::SessionHooks;
+use unspool_agent::memory::{self, MemoryRoots};
+use unspool_agent::permission::{PermissionDirs, PermissionMode, PermissionPolicy};
+use unspool_agent::request::RequestOptions;
+use unspool_agent::settings::{SessionSettings, SettingsPaths};
+use unspool_agent::slash_commands::SlashCommands;
+use unspool_agent::state_machine::TurnEnding;
+use unspool_agent::tools::{self, ToolState};
+use unspool_agent::transcript_writer::{SharedLineFields, TranscriptWriter};
+use unspool_ask::ApiCredential;
 use unspool_model::price::Prices;
 use unspool_testkit::model::Model;
 use unspool_testkit::wait::LONG;
@@ -26,8 +29,8 @@ use unspool_testkit::wait::LONG;
 /// A session and the folder it works in.
 pub struct Desk {
     pub folder: tempfile::TempDir,
-    pub handle: Handle,
-    pub notices: Receiver<Notice>,
+    pub handle: SessionHandle,
+    pub notices: Receiver<SessionNotice>,
 }
 
 impl Desk {
@@ -36,7 +39,7 @@ impl Desk {
     }
 
     /// One with these settings, and set up a little differently.
-    pub fn with(model: &Model, settings: &str, change: impl FnOnce(&mut Setup)) -> Desk {
+    pub fn with(model: &Model, settings: &str, change: impl FnOnce(&mut SessionSetup)) -> Desk {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (project, config) = (root.join("project"), root.join("config"));
@@ -64,11 +67,14 @@ impl Desk {
     pub fn say(&self, words: &str) {
         let content = words.into();
         let context = Vec::new();
-        assert!(self.handle.send(Command::Submit { content, context }));
+        assert!(
+            self.handle
+                .send(SessionCommand::Submit { content, context })
+        );
     }
 
     /// Everything up to the notice that passes.
-    pub fn until(&self, passes: impl Fn(&Notice) -> bool) -> Vec<Notice> {
+    pub fn until(&self, passes: impl Fn(&SessionNotice) -> bool) -> Vec<SessionNotice> {
         let mut all = Vec::new();
         loop {
             let notice = self
@@ -83,10 +89,10 @@ impl Desk {
         }
     }
 
-    pub fn ended(&self) -> Ending {
-        let all = self.until(|notice| matches!(notice, Notice::Ended { .. }));
+    pub fn ended(&self) -> TurnEnding {
+        let all = self.until(|notice| matches!(notice, SessionNotice::Ended { .. }));
         match all.into_iter().next_back() {
-            Some(Notice::Ended { ending, .. }) => ending,
+            Some(SessionNotice::Ended { ending, .. }) => ending,
             other => panic!("{other:?}"),
         }
     }
@@ -100,32 +106,33 @@ impl Desk {
     }
 }
 
-fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> Setup {
-    let patience = Patience {
+fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> SessionSetup {
+    let patience = ApiRetryPolicy {
         retries: 0,
-        ..Patience::default()
+        ..ApiRetryPolicy::default()
     };
-    let client = Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap();
-    let face = Face {
+    let client =
+        MessagesClient::new(&model.url(), &ApiCredential::Key("k".into()), patience).unwrap();
+    let face = SharedLineFields {
         session: "5e551000-0000-4000-8000-000000000009".into(),
         version: "unspool-test".into(),
         entrypoint: "cli".into(),
         slug: None,
         agent: None,
     };
-    let places = Places {
+    let places = SettingsPaths {
         user: config.to_owned(),
         managed: config.join("no-managed.json"),
         project: project.to_owned(),
         given: Some(settings.to_owned()),
     };
-    let settings = Settings::load(&places).unwrap();
-    let ground = Ground {
+    let settings = SessionSettings::load(&places).unwrap();
+    let ground = PermissionDirs {
         project: project.to_owned(),
         home: config.to_owned(),
-        ..Ground::default()
+        ..PermissionDirs::default()
     };
-    let roots = Roots {
+    let roots = MemoryRoots {
         managed: config.join("none"),
         config: config.to_owned(),
         home: config.to_owned(),
@@ -134,29 +141,32 @@ fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> Setup 
     };
     let offered = tools::ALL.iter().filter(|tool| tool.is_offered());
     let offered = offered.map(|tool| json!({"name": tool.name(), "description": tool.description(), "input_schema": tool.schema()}));
-    Setup {
+    SessionSetup {
         client,
-        record: Record::new(&config.join("session.jsonl"), face, project, false),
-        frame: Frame {
+        record: TranscriptWriter::new(&config.join("session.jsonl"), face, project, false),
+        frame: RequestOptions {
             model: "claude-sonnet-4-5".into(),
-            thinking: Thinking::Auto,
+            thinking: ThinkingMode::Auto,
             system: vec!["be brief".into()],
             tools: offered.collect(),
-            ..Frame::default()
+            ..RequestOptions::default()
         },
-        policy: Policy::load(&settings, ground, Mode::Default, &[], &[]).unwrap(),
-        hooks: Hooks::load(&settings, project, None).unwrap(),
-        place: Place {
+        policy: PermissionPolicy::load(&settings, ground, PermissionMode::Default, &[], &[])
+            .unwrap(),
+        hooks: SessionHooks::load(&settings, project, None).unwrap(),
+        place: SessionDirs {
             project: project.to_owned(),
             dirs: Vec::new(),
             home: config.to_owned(),
             config: config.to_owned(),
         },
-        kept: Arc::new(Kept::with_guard(env!("CARGO_BIN_EXE_unspool-guard").into())),
-        lore: Lore {
-            commands: Commands::find(config, project, project),
-            agents: Definitions::find(config, project, project, false),
-            memory: memory::memory(&roots),
+        kept: Arc::new(ToolState::with_guard(
+            env!("CARGO_BIN_EXE_unspool-guard").into(),
+        )),
+        lore: SessionCustomizations {
+            commands: SlashCommands::find(config, project, project),
+            agents: AgentDefinitions::find(config, project, project, false),
+            memory: memory::load_memory(&roots),
             roots,
             trusted: false,
         },

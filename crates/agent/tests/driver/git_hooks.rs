@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Program;
 
 use serde_json::json;
-use unspool_agent::driver::{Answer, Command, Notice};
+use unspool_agent::driver::{QuestionAnswer, SessionCommand, SessionNotice};
 use unspool_testkit::model::{Answer as Said, Model, call};
 
 use crate::desk::Desk;
@@ -53,12 +53,13 @@ fn a_hook_of_git_runs_after_a_yes_and_not_after_a_rule() {
     assert_eq!(desk.ended().text, "first");
     assert!(!mark.exists());
     desk.say("again");
-    let asked = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
-    let Some(Notice::Ask { ask, .. }) = asked.last() else {
+    let asked = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
+    let Some(SessionNotice::Ask { ask, .. }) = asked.last() else {
         panic!("{asked:?}");
     };
-    let answer = Answer::Yes;
-    desk.handle.send(Command::Answer { ask: *ask, answer });
+    let answer = QuestionAnswer::Yes;
+    desk.handle
+        .send(SessionCommand::Answer { ask: *ask, answer });
     assert_eq!(desk.ended().text, "second");
     assert!(mark.exists());
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use unspool_agent::driver::{Command, Notice};
-use unspool_agent::machine::Why;
-use unspool_agent::permission::Mode;
+use unspool_agent::driver::{SessionCommand, SessionNotice};
+use unspool_agent::permission::PermissionMode;
+use unspool_agent::state_machine::TurnEndReason;
 use unspool_testkit::model::{Answer as Said, Model, call};
 
 use unspool_testkit::wait::wait_until;
@@ -31,7 +31,7 @@ fn stop_in_hook(desk: &Desk) {
     let pid = desk.file("pid");
     wait_until("the hook runs", || pid.exists());
     let text = std::fs::read_to_string(&pid).unwrap();
-    desk.handle.send(Command::Interrupt);
+    desk.handle.send(SessionCommand::Interrupt);
     wait_until("the hook is gone", || !lives(text.trim()));
 }
 
@@ -42,7 +42,7 @@ fn a_prompt_is_given_back_when_its_hook_is_stopped() {
     desk.say("one");
     stop_in_hook(&desk);
     let ending = desk.ended();
-    assert_eq!(ending.why, Why::Interrupted);
+    assert_eq!(ending.why, TurnEndReason::Interrupted);
     let unsaid: Vec<String> = ending.unsaid.iter().map(|prompt| prompt.text()).collect();
     assert_eq!(unsaid, ["one"]);
     assert_eq!(model.requests().len(), 0);
@@ -59,10 +59,10 @@ fn what_is_said_while_a_session_opens_waits_and_can_be_taken_back() {
     let model = Model::playing(vec![]).unwrap();
     let desk = Desk::with(&model, &hanging("SessionStart"), |_| ());
     desk.say("one");
-    desk.until(|notice| matches!(notice, Notice::Queued(1)));
+    desk.until(|notice| matches!(notice, SessionNotice::Queued(1)));
     stop_in_hook(&desk);
     let ending = desk.ended();
-    assert_eq!(ending.why, Why::Interrupted);
+    assert_eq!(ending.why, TurnEndReason::Interrupted);
     assert_eq!(ending.unsaid.len(), 1);
     desk.say("two");
     assert_eq!(desk.ended().text, "done");
@@ -80,11 +80,12 @@ fn stopping_ends_hooks_of_every_moment_and_the_conversation_goes_on() {
         let model = Model::playing(vec![first]).unwrap();
         let desk = Desk::with(&model, &hanging(event), |_| ());
         if event != "PermissionRequest" {
-            desk.handle.send(Command::Mode(Mode::Bypass));
+            desk.handle
+                .send(SessionCommand::Mode(PermissionMode::Bypass));
         }
         desk.say("one");
         stop_in_hook(&desk);
-        assert_eq!(desk.ended().why, Why::Interrupted, "{event}");
+        assert_eq!(desk.ended().why, TurnEndReason::Interrupted, "{event}");
         std::fs::write(desk.file("go"), "").unwrap();
         desk.say("two");
         assert_eq!(desk.ended().text, "done", "{event}");
@@ -98,9 +99,9 @@ fn a_hook_before_a_summary_can_be_stopped() {
     let desk = Desk::with(&model, &hanging("PreCompact"), |_| ());
     desk.say("one");
     desk.ended();
-    desk.handle.send(Command::Compact { words: None });
+    desk.handle.send(SessionCommand::Compact { words: None });
     stop_in_hook(&desk);
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     desk.say("two");
     assert_eq!(desk.ended().text, "done");
     assert_eq!(model.refusals(), [""; 0]);
@@ -114,7 +115,7 @@ fn prompts_wait_their_turn_behind_a_hook() {
     let desk = Desk::with(&model, &settings.to_string(), |_| ());
     desk.say("first");
     desk.say("second");
-    desk.until(|notice| matches!(notice, Notice::Queued(1)));
+    desk.until(|notice| matches!(notice, SessionNotice::Queued(1)));
     std::fs::write(desk.file("go"), "").unwrap();
     desk.ended();
     desk.ended();
@@ -137,14 +138,14 @@ fn hooks_hear_that_somebody_is_waited_for() {
     let model = Model::playing(vec![Said::blocks(&[touch])]).unwrap();
     let desk = Desk::with(&model, &settings.to_string(), |_| ());
     desk.say("one");
-    desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+    desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
     let told = desk.file("told");
     wait_until("the hook heard of it", || told.exists());
     let told: serde_json::Value = serde_json::from_str(&read(&told)).unwrap();
     assert_eq!(told["hook_event_name"], "Notification");
     assert_eq!(told["notification_type"], "permission_prompt");
     assert!(told["message"].as_str().unwrap().contains("Bash"));
-    desk.handle.send(Command::Interrupt);
+    desk.handle.send(SessionCommand::Interrupt);
     desk.ended();
 }
 
@@ -162,7 +163,8 @@ fn variables_of_the_settings_reach_commands_and_hooks() {
     let printed = json!({"command": "printf '%s %s' \"$COLOUR\" \"$NUMBER\" > shell"});
     let model = Model::playing(vec![Said::blocks(&[call("toolu_1", "Bash", printed)])]).unwrap();
     let desk = Desk::with(&model, &settings.to_string(), |_| ());
-    desk.handle.send(Command::Mode(Mode::Bypass));
+    desk.handle
+        .send(SessionCommand::Mode(PermissionMode::Bypass));
     desk.say("go");
     desk.ended();
     assert_eq!(read(&desk.file("shell")), "blue 7");

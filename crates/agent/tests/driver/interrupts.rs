@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use unspool_agent::api::client::{Client, Patience};
-use unspool_agent::driver::{Command, Notice};
-use unspool_agent::machine::Why;
-use unspool_agent::permission::Mode;
-use unspool_ask::Access;
+use unspool_agent::api::client::{ApiRetryPolicy, MessagesClient};
+use unspool_agent::driver::{SessionCommand, SessionNotice};
+use unspool_agent::permission::PermissionMode;
+use unspool_agent::state_machine::TurnEndReason;
+use unspool_ask::ApiCredential;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::check;
 use unspool_testkit::model::{Answer as Said, Model, call};
 
@@ -57,15 +57,15 @@ impl Trial {
         let model = model.unwrap();
         let settings = (phase.settings)(&mark);
         let desk = Desk::with(&model, &settings.to_string(), |setup| {
-            let patience = Patience {
+            let patience = ApiRetryPolicy {
                 retries: 3,
-                ..Patience::default()
+                ..ApiRetryPolicy::default()
             };
-            let access = Access::Key("k".into());
-            setup.client = Client::new(&model.url(), &access, patience).unwrap();
+            let access = ApiCredential::Key("k".into());
+            setup.client = MessagesClient::new(&model.url(), &access, patience).unwrap();
             setup.more = Some(Arc::new(Slow));
             if phase.free {
-                setup.policy.set_mode(Mode::Bypass).unwrap();
+                setup.policy.set_mode(PermissionMode::Bypass).unwrap();
             }
         });
         Trial {
@@ -99,7 +99,7 @@ impl Trial {
     }
 
     /// Waits for a notice.
-    pub fn hears(&self, passes: impl Fn(&Notice) -> bool) {
+    pub fn hears(&self, passes: impl Fn(&SessionNotice) -> bool) {
         drop(self.desk.until(passes));
     }
 }
@@ -119,10 +119,10 @@ fn stopped(phase: &Phase) -> Duration {
     (phase.reach)(&trial);
     let desk = &trial.desk;
     let began = Instant::now();
-    desk.handle.send(Command::Interrupt);
+    desk.handle.send(SessionCommand::Interrupt);
     let ending = desk.ended();
     let took = began.elapsed();
-    assert_eq!(ending.why, Why::Interrupted);
+    assert_eq!(ending.why, TurnEndReason::Interrupted);
     trial.model.open("gate");
     // What a command was to do after it was stopped is never done.
     wait_until("all to end", || alive(&trial.mark) == 0);
@@ -132,7 +132,10 @@ fn stopped(phase: &Phase) -> Duration {
     trial.plays([]);
     desk.say("go on");
     let ending = desk.ended();
-    assert_eq!((ending.why, ending.text.as_str()), (Why::Done, "done"));
+    assert_eq!(
+        (ending.why, ending.text.as_str()),
+        (TurnEndReason::Done, "done")
+    );
     assert!(std::fs::read(path).unwrap().len() > before);
     assert_eq!(trial.model.refusals(), [""; 0]);
     ran_once(&desk.file("ran"));
@@ -151,15 +154,15 @@ fn ran_once(path: &Path) {
 }
 
 /// All transcripts: of the conversation, and of its sub-agents.
-fn transcripts(desk: &Desk) -> Vec<(PathBuf, Role)> {
+fn transcripts(desk: &Desk) -> Vec<(PathBuf, TranscriptRole)> {
     let config = desk.folder.path().join("config");
-    let mut all = vec![(config.join("session.jsonl"), Role::Main)];
+    let mut all = vec![(config.join("session.jsonl"), TranscriptRole::Main)];
     for beside in std::fs::read_dir(&config).into_iter().flatten().flatten() {
         let agents = std::fs::read_dir(beside.path().join("subagents"));
         let agents = agents.into_iter().flatten().flatten();
         let agents = agents.map(|entry| entry.path());
         let agents = agents.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        all.extend(agents.map(|path| (path, Role::Agent)));
+        all.extend(agents.map(|path| (path, TranscriptRole::Agent)));
     }
     all
 }
@@ -192,7 +195,7 @@ fn is_valid(desk: &Desk, phase: &Phase) {
                 .contains("[Request interrupted by user")
         });
         assert!(
-            role != Role::Main || told == phase.told,
+            role != TranscriptRole::Main || told == phase.told,
             "whether the model is told of the stop"
         );
     }

@@ -1,8 +1,8 @@
 //! What is written down beside the conversation, and what is asked beside it.
 
 use serde_json::{Value, json};
-use unspool_agent::driver::Command;
-use unspool_agent::permission::Mode;
+use unspool_agent::driver::SessionCommand;
+use unspool_agent::permission::PermissionMode;
 use unspool_testkit::model::{Answer as Said, Model, call};
 
 use crate::desk::Desk;
@@ -58,7 +58,8 @@ fn a_search_is_noted_with_what_it_found() {
     ])
     .unwrap();
     let desk = Desk::new(&model);
-    desk.handle.send(Command::Mode(Mode::Bypass));
+    desk.handle
+        .send(SessionCommand::Mode(PermissionMode::Bypass));
     desk.say("search");
     desk.ended();
     assert_eq!(kinds(&desk), ["query_update", "search_results_received"]);
@@ -97,7 +98,8 @@ fn waiting_for_a_task_is_noted() {
     })
     .unwrap();
     let desk = Desk::new(&model);
-    desk.handle.send(Command::Mode(Mode::Bypass));
+    desk.handle
+        .send(SessionCommand::Mode(PermissionMode::Bypass));
     desk.say("wait");
     desk.ended();
     // A slow machine may note more.

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use unspool_agent::api::client::{Client, Patience};
-use unspool_agent::driver::{Answer, Command, Notice};
-use unspool_agent::machine::Why;
-use unspool_agent::permission::Mode;
+use unspool_agent::api::client::{ApiRetryPolicy, MessagesClient};
+use unspool_agent::driver::{QuestionAnswer, SessionCommand, SessionNotice};
+use unspool_agent::permission::PermissionMode;
+use unspool_agent::state_machine::TurnEndReason;
 use unspool_testkit::model::{Answer as Said, Model, Step, call, text};
 
 use crate::desk::Desk;
@@ -30,11 +30,12 @@ fn model_with(first: impl Fn(usize, &str) -> Said + Send + Sync + 'static) -> Mo
     .unwrap()
 }
 
-fn answer(desk: &Desk, notices: &[Notice], answer: Answer) {
-    let Some(Notice::Ask { ask, .. }) = notices.last() else {
+fn answer(desk: &Desk, notices: &[SessionNotice], answer: QuestionAnswer) {
+    let Some(SessionNotice::Ask { ask, .. }) = notices.last() else {
         panic!("{notices:?}");
     };
-    desk.handle.send(Command::Answer { ask: *ask, answer });
+    desk.handle
+        .send(SessionCommand::Answer { ask: *ask, answer });
 }
 
 #[test]
@@ -61,23 +62,27 @@ fn somebody_is_asked_and_what_they_say_counts() {
         ]),
     ];
     desk.say("write it");
-    let asked = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+    let asked = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
     assert!(!file.exists());
-    answer(&desk, &asked, Answer::Yes);
+    answer(&desk, &asked, QuestionAnswer::Yes);
     assert_eq!(desk.ended().text, "written");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
     // A no with a reason goes to the model; a bare one ends the turn, and nothing else runs.
     desk.say("again");
-    let asked = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
-    answer(&desk, &asked, Answer::No(Some("use another name".into())));
-    let asked = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+    let asked = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
+    answer(
+        &desk,
+        &asked,
+        QuestionAnswer::No(Some("use another name".into())),
+    );
+    let asked = desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
     assert!(
         model.requests()[3].body["messages"]
             .to_string()
             .contains("use another name")
     );
-    answer(&desk, &asked, Answer::No(None));
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    answer(&desk, &asked, QuestionAnswer::No(None));
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
     desk.say("and now");
     assert_eq!(desk.ended().text, "done");
@@ -97,7 +102,8 @@ fn going_back_takes_files_and_words_back() {
             .unwrap_or_else(|| Said::text("done"))
     });
     let desk = Desk::new(&model);
-    desk.handle.send(Command::Mode(Mode::AcceptEdits));
+    desk.handle
+        .send(SessionCommand::Mode(PermissionMode::AcceptEdits));
     let (old, new) = (desk.file("old.txt"), desk.file("new.txt"));
     std::fs::write(&old, "before").unwrap();
     *said.lock().unwrap() = vec![
@@ -119,14 +125,16 @@ fn going_back_takes_files_and_words_back() {
         .iter()
         .find(|line| line["message"]["content"] == "second words")
         .unwrap();
-    desk.handle.send(Command::Rewind {
+    desk.handle.send(SessionCommand::Rewind {
         prompt: prompt["uuid"].as_str().unwrap().to_owned(),
         files: true,
         conversation: true,
     });
-    let told = desk.until(|notice| matches!(notice, Notice::Rewound { .. }));
+    let told = desk.until(|notice| matches!(notice, SessionNotice::Rewound { .. }));
     assert!(
-        !told.iter().any(|notice| matches!(notice, Notice::Warn(_))),
+        !told
+            .iter()
+            .any(|notice| matches!(notice, SessionNotice::Warn(_))),
         "{told:?}"
     );
     assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
@@ -149,8 +157,8 @@ fn a_command_of_ones_own_runs_without_the_model_which_hears_of_it_later() {
     let model = Model::playing(vec![]).unwrap();
     let desk = Desk::new(&model);
     desk.handle
-        .send(Command::Shell("echo out; echo again".into()));
-    desk.until(|notice| matches!(notice, Notice::CallEnded { .. }));
+        .send(SessionCommand::Shell("echo out; echo again".into()));
+    desk.until(|notice| matches!(notice, SessionNotice::CallEnded { .. }));
     assert_eq!(model.requests().len(), 0);
     desk.say("what was that");
     desk.ended();
@@ -182,7 +190,7 @@ fn what_is_typed_while_it_works_is_said_when_it_can_be_heard() {
     desk.say("one");
     assert!(model.reached("first", LONG));
     desk.say("two");
-    desk.until(|notice| matches!(notice, Notice::Queued(1)));
+    desk.until(|notice| matches!(notice, SessionNotice::Queued(1)));
     model.open("first");
     assert_eq!(desk.ended().text, "heard both");
     let sent = model.requests()[1].body["messages"].to_string();
@@ -204,14 +212,15 @@ fn stopping_leaves_a_conversation_that_goes_on() {
     let desk = Desk::new(&model);
     desk.say("one");
     assert!(model.reached("never", LONG));
-    desk.handle.send(Command::Interrupt);
-    assert_eq!(desk.ended().why, Why::Interrupted);
-    desk.handle.send(Command::Mode(Mode::Bypass));
+    desk.handle.send(SessionCommand::Interrupt);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
+    desk.handle
+        .send(SessionCommand::Mode(PermissionMode::Bypass));
     desk.say("two");
     let began = desk.file("began");
     unspool_testkit::wait::wait_until("the command runs", || began.exists());
-    desk.handle.send(Command::Interrupt);
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.handle.send(SessionCommand::Interrupt);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     desk.say("three");
     assert_eq!(desk.ended().text, "done");
     assert_eq!(model.refusals(), [""; 0]);
@@ -224,13 +233,13 @@ fn waiting_for_another_try_can_be_stopped() {
     let model = Model::playing(vec![busy]).unwrap();
     let url = model.url();
     let desk = Desk::with(&model, "{}", |setup| {
-        let key = unspool_ask::Access::Key("k".into());
-        setup.client = Client::new(&url, &key, Patience::default()).unwrap();
+        let key = unspool_ask::ApiCredential::Key("k".into());
+        setup.client = MessagesClient::new(&url, &key, ApiRetryPolicy::default()).unwrap();
     });
     desk.say("one");
-    desk.until(|notice| matches!(notice, Notice::Retry { .. }));
-    desk.handle.send(Command::Interrupt);
-    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.until(|notice| matches!(notice, SessionNotice::Retry { .. }));
+    desk.handle.send(SessionCommand::Interrupt);
+    assert_eq!(desk.ended().why, TurnEndReason::Interrupted);
     desk.say("two");
     assert_eq!(desk.ended().text, "done");
     assert_eq!(model.refusals(), [""; 0]);
@@ -250,9 +259,9 @@ fn a_question_can_be_left_without_an_answer() {
         let model = Model::playing(vec![Said::blocks(&[call("toolu_1", name, input)])]).unwrap();
         let desk = Desk::new(&model);
         desk.say("one");
-        desk.until(|notice| matches!(notice, Notice::Ask { .. }));
-        desk.handle.send(Command::Interrupt);
-        assert_eq!(desk.ended().why, Why::Interrupted, "{name}");
+        desk.until(|notice| matches!(notice, SessionNotice::Ask { .. }));
+        desk.handle.send(SessionCommand::Interrupt);
+        assert_eq!(desk.ended().why, TurnEndReason::Interrupted, "{name}");
         desk.say("two");
         assert_eq!(desk.ended().text, "done", "{name}");
         assert_eq!(model.refusals(), [""; 0], "{name}");
@@ -270,10 +279,10 @@ fn a_summary_can_be_asked_for() {
     let desk = Desk::new(&model);
     desk.say("old words");
     desk.ended();
-    desk.handle.send(Command::Compact {
+    desk.handle.send(SessionCommand::Compact {
         words: Some("the names".into()),
     });
-    assert_eq!(desk.ended().why, Why::Compacted);
+    assert_eq!(desk.ended().why, TurnEndReason::Compacted);
     assert!(
         model.requests()[1].body["messages"]
             .to_string()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use unspool_agent::host::Host;
+use unspool_agent::tool_host::ToolHost;
 use unspool_testkit::wait::wait_until;
 
 use crate::host::{Session, text};

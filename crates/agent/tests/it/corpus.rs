@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use unspool_agent::host::Host;
-use unspool_agent::tool::{Content, Outcome};
+use unspool_agent::tool::{ToolContent, ToolOutcome};
+use unspool_agent::tool_host::ToolHost;
 use unspool_testkit::corpus;
 
 use crate::host::Session;
@@ -70,10 +70,10 @@ fn moved(value: &Value, from: &str, to: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn content(outcome: &Outcome) -> Value {
+fn content(outcome: &ToolOutcome) -> Value {
     match &outcome.content {
-        Content::Text(text) => json!(text),
-        Content::Blocks(blocks) => json!(blocks),
+        ToolContent::Text(text) => json!(text),
+        ToolContent::Blocks(blocks) => json!(blocks),
     }
 }
 
@@ -183,7 +183,7 @@ fn recorded_calls_give_what_they_gave() {
                 .filter(|path| path.ends_with("pic.png"))
             {
                 let data = call.block["content"][0]["source"]["data"].as_str().unwrap();
-                let picture = unspool_show::picture::decode(data).unwrap().1;
+                let picture = unspool_show::image_type::decode(data).unwrap().1;
                 std::fs::write(path, picture).unwrap();
             }
             // The second edit of that recording is in a later run.

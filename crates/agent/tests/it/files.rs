@@ -4,16 +4,16 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::{Value, json};
-use unspool_agent::host::Host;
-use unspool_agent::tool::{Content, Outcome};
+use unspool_agent::tool::{ToolContent, ToolOutcome};
+use unspool_agent::tool_host::ToolHost;
 
 use crate::host::{Session, text};
 
-fn read(session: &Session, name: &str) -> Outcome {
+fn read(session: &Session, name: &str) -> ToolOutcome {
     session.call("Read", json!({"file_path": session.path(name)}))
 }
 
-fn edit(session: &Session, name: &str, old: &str, new: &str) -> Outcome {
+fn edit(session: &Session, name: &str, old: &str, new: &str) -> ToolOutcome {
     let input = json!({"file_path": session.path(name), "old_string": old, "new_string": new});
     session.call("Edit", input)
 }
@@ -138,7 +138,7 @@ fn an_image_is_a_block_and_one_that_is_too_large_is_refused() {
     let session = Session::new();
     session.write("p.png", PNG);
     let outcome = read(&session, "p.png");
-    let Content::Blocks(blocks) = &outcome.content else {
+    let ToolContent::Blocks(blocks) = &outcome.content else {
         panic!("no blocks");
     };
     assert_eq!(blocks[0]["source"]["media_type"], "image/png");
@@ -165,7 +165,7 @@ fn a_pdf_is_a_document_and_its_single_pages_are_refused_with_a_way_on() {
     let session = Session::new();
     let path = session.write("a.pdf", "%PDF-1.4\n...");
     let outcome = read(&session, "a.pdf");
-    let Content::Blocks(blocks) = &outcome.content else {
+    let ToolContent::Blocks(blocks) = &outcome.content else {
         panic!("no blocks");
     };
     assert_eq!(
@@ -209,7 +209,7 @@ fn a_notebook_is_read_as_cells_and_a_cell_is_changed() {
         error("File has not been read yet. Read it first before writing to it.")
     );
     let outcome = read(&session, "n.ipynb");
-    let Content::Blocks(blocks) = &outcome.content else {
+    let ToolContent::Blocks(blocks) = &outcome.content else {
         panic!("no blocks");
     };
     assert_eq!(

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use unspool_agent::host::Host;
-use unspool_agent::stop::Stop;
-use unspool_agent::tool::{Call, Content, Outcome, Scene};
-use unspool_agent::tools::{self, Kept};
+use unspool_agent::stop::StopSignal;
+use unspool_agent::tool::{ToolCallRequest, ToolContent, ToolContext, ToolOutcome};
+use unspool_agent::tool_host::ToolHost;
+use unspool_agent::tools::{self, ToolState};
 
 /// A session in a folder of its own.
 pub struct Session {
@@ -19,13 +19,13 @@ pub struct Session {
     home: PathBuf,
     beside: PathBuf,
     cwd: Mutex<PathBuf>,
-    kept: Mutex<Arc<Kept>>,
+    kept: Mutex<Arc<ToolState>>,
     pub changes: Mutex<Vec<PathBuf>>,
     pub progress: Mutex<Vec<Value>>,
     pub before: Mutex<Vec<OsString>>,
     /// Whether commands run as the person would type them.
     pub typed: Mutex<bool>,
-    pub stop: Stop,
+    pub stop: StopSignal,
 }
 
 impl Session {
@@ -48,7 +48,7 @@ impl Session {
             progress: Mutex::default(),
             before: Mutex::default(),
             typed: Mutex::default(),
-            stop: Stop::new(),
+            stop: StopSignal::new(),
             _root: root,
         }
     }
@@ -78,17 +78,17 @@ impl Session {
     }
 
     /// Calls a tool as a session does: its input is checked first.
-    pub fn call(&self, name: &str, mut input: Value) -> Outcome {
+    pub fn call(&self, name: &str, mut input: Value) -> ToolOutcome {
         let tool = match tools::check(name, &mut input) {
             Ok(tool) => tool,
             Err(refused) => return *refused,
         };
-        let call = Call {
+        let call = ToolCallRequest {
             id: "toolu_1".to_owned(),
             name: name.to_owned(),
             input,
         };
-        let scene = Scene {
+        let scene = ToolContext {
             cwd: self.cwd(),
             stop: &self.stop,
             host: self,
@@ -96,24 +96,26 @@ impl Session {
         tool.run(&call, &scene)
     }
 
-    pub fn bash(&self, command: &str) -> Outcome {
+    pub fn bash(&self, command: &str) -> ToolOutcome {
         self.call("Bash", json!({"command": command}))
     }
 }
 
-fn fresh() -> Arc<Kept> {
-    Arc::new(Kept::with_guard(env!("CARGO_BIN_EXE_unspool-guard").into()))
+fn fresh() -> Arc<ToolState> {
+    Arc::new(ToolState::with_guard(
+        env!("CARGO_BIN_EXE_unspool-guard").into(),
+    ))
 }
 
 /// The text the model is told.
-pub fn text(outcome: &Outcome) -> &str {
+pub fn text(outcome: &ToolOutcome) -> &str {
     match &outcome.content {
-        Content::Text(text) => text,
-        Content::Blocks(blocks) => panic!("blocks: {blocks:?}"),
+        ToolContent::Text(text) => text,
+        ToolContent::Blocks(blocks) => panic!("blocks: {blocks:?}"),
     }
 }
 
-impl Host for Session {
+impl ToolHost for Session {
     fn runs_as_typed(&self) -> bool {
         *self.typed.lock().unwrap()
     }
@@ -138,7 +140,7 @@ impl Host for Session {
         "11111111-1111-4111-8111-111111111111"
     }
 
-    fn kept(&self) -> Arc<Kept> {
+    fn kept(&self) -> Arc<ToolState> {
         Arc::clone(&self.kept.lock().unwrap())
     }
 
@@ -151,11 +153,11 @@ impl Host for Session {
         Ok(())
     }
 
-    fn progress(&self, _: &Call, data: Value) {
+    fn progress(&self, _: &ToolCallRequest, data: Value) {
         self.progress.lock().unwrap().push(data);
     }
 
-    fn before_shell(&self, _: &Call) -> Vec<OsString> {
+    fn before_shell(&self, _: &ToolCallRequest) -> Vec<OsString> {
         self.before.lock().unwrap().clone()
     }
 
@@ -163,23 +165,23 @@ impl Host for Session {
         path.ends_with("secret.txt")
     }
 
-    fn agent(&self, call: &Call) -> Outcome {
-        Outcome::done(format!("agent {}", call.input["prompt"]), Value::Null)
+    fn agent(&self, call: &ToolCallRequest) -> ToolOutcome {
+        ToolOutcome::done(format!("agent {}", call.input["prompt"]), Value::Null)
     }
 
-    fn question(&self, _: &Call) -> Outcome {
-        Outcome::done("answered", Value::Null)
+    fn question(&self, _: &ToolCallRequest) -> ToolOutcome {
+        ToolOutcome::done("answered", Value::Null)
     }
 
-    fn plan(&self, _: &Call) -> Outcome {
-        Outcome::done("agreed", Value::Null)
+    fn plan(&self, _: &ToolCallRequest) -> ToolOutcome {
+        ToolOutcome::done("agreed", Value::Null)
     }
 
     fn small_model(&self, prompt: &str) -> Result<String, String> {
         Ok(format!("{} characters", prompt.len()))
     }
 
-    fn web_search(&self, _: &Call) -> Result<Vec<Value>, String> {
+    fn web_search(&self, _: &ToolCallRequest) -> Result<Vec<Value>, String> {
         Ok(vec![
             json!({"type": "text", "text": "I look."}),
             json!({"type": "server_tool_use", "id": "s1", "name": "web_search"}),

@@ -1,7 +1,7 @@
 //! Lists of tasks, and the tools that only pass something on.
 
 use serde_json::json;
-use unspool_agent::host::Host;
+use unspool_agent::tool_host::ToolHost;
 
 use crate::host::{Session, text};
 

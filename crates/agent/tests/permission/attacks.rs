@@ -20,20 +20,23 @@ fn world() -> World {
 #[test]
 fn a_command_over_ten_thousand_characters_is_asked_about_or_denied() {
     let world = world();
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     let cwd = world.path("repo");
     let long = format!("ls {}", "a ".repeat(5_000));
     assert_eq!(bash(&policy, &long, &cwd), Got::Ask);
     let long = format!("ls {}; curl x", "a ".repeat(5_000));
     assert_eq!(bash(&policy, &long, &cwd), Got::Deny);
     let just = format!("ls {}", "a".repeat(9_990));
-    assert_eq!(bash(&world.policy(Mode::Default), &just, &cwd), Got::Allow);
+    assert_eq!(
+        bash(&world.policy(PermissionMode::Default), &just, &cwd),
+        Got::Allow
+    );
 }
 
 #[test]
 fn deep_nesting_ends_and_is_not_allowed() {
     let world = world();
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     for (open, close) in [
         ("$(", ")"),
@@ -113,7 +116,11 @@ fn removing_what_matters_is_asked_about_in_every_mode_and_past_every_rule() {
         format!("rm -rf {root}"),
         format!("rm -rf {root}/src"),
     ];
-    for mode in [Mode::Default, Mode::AcceptEdits, Mode::Bypass] {
+    for mode in [
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ] {
         let policy = world.policy(mode);
         for command in commands
             .iter()
@@ -127,7 +134,7 @@ fn removing_what_matters_is_asked_about_in_every_mode_and_past_every_rule() {
             );
         }
     }
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     for command in [
         "rm -rf build",
         "rm -rf build/*",
@@ -143,7 +150,7 @@ fn removing_what_matters_is_asked_about_in_every_mode_and_past_every_rule() {
 #[test]
 fn many_changes_of_directory_around_many_shells_end_soon() {
     let world = world();
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let moves = |from: char| -> String { (0..8).map(|n| format!("cd {from}{n}; ")).collect() };
     let mut command = format!("{}curl x", moves('a'));

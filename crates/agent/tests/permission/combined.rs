@@ -104,7 +104,7 @@ fn all() -> Vec<(String, Got)> {
 fn no_command_is_allowed_that_should_be_asked_about_and_none_asked_about_that_is_denied() {
     let world = World::new();
     world.rules(rules());
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let all = all();
     let mut lax = Vec::new();
@@ -133,7 +133,12 @@ fn nothing_that_is_denied_runs_in_any_mode() {
     let world = World::new();
     world.rules(rules());
     let cwd = world.path("repo");
-    for mode in [Mode::AcceptEdits, Mode::Plan, Mode::DontAsk, Mode::Bypass] {
+    for mode in [
+        PermissionMode::AcceptEdits,
+        PermissionMode::Plan,
+        PermissionMode::DontAsk,
+        PermissionMode::Bypass,
+    ] {
         let policy = world.policy(mode);
         for (command, _) in all().iter().filter(|(_, want)| *want == Got::Deny) {
             assert_eq!(
@@ -148,7 +153,7 @@ fn nothing_that_is_denied_runs_in_any_mode() {
 #[test]
 fn without_rules_every_command_that_does_something_is_asked_about() {
     let world = World::new();
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     for (command, _) in all() {
         assert_eq!(bash(&policy, &command, &cwd), Got::Ask, "{command:?}");

@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 
 use super::*;
 use unspool_agent::process::git_environment;
-use unspool_agent::sandbox::{self, Fence, Support};
+use unspool_agent::sandbox::{self, SandboxSupport, WriteSandbox};
 use unspool_testkit::permission_corpus::{self, CorpusProject, Least, PermissionCase};
 
 /// The folder of the corpus, and policies for the rules of its cases.
 struct Corpus {
     _temp: tempfile::TempDir,
     project: CorpusProject,
-    policies: HashMap<String, Policy>,
+    policies: HashMap<String, PermissionPolicy>,
 }
 
 impl Corpus {
@@ -27,7 +27,7 @@ impl Corpus {
         }
     }
 
-    fn policy(&mut self, case: &PermissionCase) -> &Policy {
+    fn policy(&mut self, case: &PermissionCase) -> &PermissionPolicy {
         let key = format!("{:?} {}", case.rules, case.mode);
         let root = &self.project.root;
         let (project, home) = (self.project.project(), self.project.home());
@@ -37,19 +37,19 @@ impl Corpus {
             let rules = json!({"allow": case.rules.allow, "deny": case.rules.deny});
             let text = json!({ "permissions": rules }).to_string();
             fs::write(config.join("settings.json"), text).unwrap();
-            let settings = Settings::load(&Places {
+            let settings = SessionSettings::load(&SettingsPaths {
                 user: config,
                 managed: root.join("managed.json"),
                 project: project.clone(),
                 given: None,
             });
-            let ground = Ground {
+            let ground = PermissionDirs {
                 project,
                 home,
-                ..Ground::default()
+                ..PermissionDirs::default()
             };
-            let mode = Mode::read(case.mode).unwrap().0;
-            Policy::load(&settings.unwrap(), ground, mode, &[], &[]).unwrap()
+            let mode = PermissionMode::read(case.mode).unwrap().0;
+            PermissionPolicy::load(&settings.unwrap(), ground, mode, &[], &[]).unwrap()
         })
     }
 
@@ -98,11 +98,11 @@ fn every_case_of_the_corpus_gets_at_least_what_it_must_and_what_is_fine_is_allow
 
 /// Runs a command as the tool would after a rule allowed it: behind a fence if there is one.
 fn run(corpus: &Corpus, command: &str, cwd: &Path, guarded: bool) {
-    let fence = Fence {
+    let fence = WriteSandbox {
         write: vec![corpus.project.root.clone()],
     };
     let mut words: Vec<std::ffi::OsString> = Vec::new();
-    if sandbox::support() == Support::Yes {
+    if sandbox::support() == SandboxSupport::Yes {
         words.extend(fence.before(Path::new(env!("CARGO_BIN_EXE_unspool-fence"))));
     }
     words.extend(["/bin/bash", "--norc", "--noprofile", "-c"].map(Into::into));

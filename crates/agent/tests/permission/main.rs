@@ -15,8 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use unspool_agent::permission::{Ground, Mode, Policy, Verdict};
-use unspool_agent::settings::{Places, Settings};
+use unspool_agent::permission::{
+    PermissionDirs, PermissionMode, PermissionPolicy, PermissionVerdict,
+};
+use unspool_agent::settings::{SessionSettings, SettingsPaths};
 
 /// A folder with settings, and everything around it.
 struct World {
@@ -51,8 +53,8 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    fn places(&self) -> Places {
-        Places {
+    fn places(&self) -> SettingsPaths {
+        SettingsPaths {
             user: self.path("config"),
             managed: self.path("managed.json"),
             project: self.path("repo"),
@@ -60,12 +62,12 @@ impl World {
         }
     }
 
-    fn ground(&self) -> Ground {
-        Ground {
+    fn ground(&self) -> PermissionDirs {
+        PermissionDirs {
             project: self.path("repo"),
             home: self.path("home"),
             steering: vec![self.path("config")],
-            ..Ground::default()
+            ..PermissionDirs::default()
         }
     }
 
@@ -75,20 +77,20 @@ impl World {
         self.write("config/settings.json", &text);
     }
 
-    fn policy(&self, mode: Mode) -> Policy {
-        let settings = Settings::load(&self.places()).unwrap();
-        Policy::load(&settings, self.ground(), mode, &[], &[]).unwrap()
+    fn policy(&self, mode: PermissionMode) -> PermissionPolicy {
+        let settings = SessionSettings::load(&self.places()).unwrap();
+        PermissionPolicy::load(&settings, self.ground(), mode, &[], &[]).unwrap()
     }
 }
 
-fn got(verdict: &Verdict) -> Got {
+fn got(verdict: &PermissionVerdict) -> Got {
     match verdict {
-        Verdict::Allow { .. } => Got::Allow,
-        Verdict::Ask { .. } => Got::Ask,
-        Verdict::Deny { .. } => Got::Deny,
+        PermissionVerdict::Allow { .. } => Got::Allow,
+        PermissionVerdict::Ask { .. } => Got::Ask,
+        PermissionVerdict::Deny { .. } => Got::Deny,
     }
 }
 
-fn bash(policy: &Policy, command: &str, cwd: &Path) -> Got {
+fn bash(policy: &PermissionPolicy, command: &str, cwd: &Path) -> Got {
     got(&policy.judge("Bash", &json!({ "command": command }), cwd))
 }

@@ -1,20 +1,22 @@
 //! Which rules an approval offers for "this session" and "always": never wider than what is shown.
 
 use serde_json::{Value, json};
-use unspool_agent::permission::{Ground, Mode, Policy, Verdict};
-use unspool_agent::settings::{Kind, Settings};
+use unspool_agent::permission::{
+    PermissionDirs, PermissionMode, PermissionPolicy, PermissionVerdict,
+};
+use unspool_agent::settings::{RuleKind, SessionSettings};
 
 use super::{Got, World, bash, got};
 
 /// The rules that the dialog offers for a call.
 fn offered(world: &World, tool: &str, input: &Value) -> Vec<String> {
-    offered_by(&world.policy(Mode::Default), world, tool, input)
+    offered_by(&world.policy(PermissionMode::Default), world, tool, input)
 }
 
-fn offered_by(policy: &Policy, world: &World, tool: &str, input: &Value) -> Vec<String> {
+fn offered_by(policy: &PermissionPolicy, world: &World, tool: &str, input: &Value) -> Vec<String> {
     let cwd = world.path("repo");
     match policy.judge(tool, input, &cwd) {
-        Verdict::Ask { always, .. } => policy.sufficient(tool, input, &cwd, always),
+        PermissionVerdict::Ask { always, .. } => policy.sufficient(tool, input, &cwd, always),
         _ => Vec::new(),
     }
 }
@@ -24,10 +26,10 @@ fn for_command(world: &World, command: &str) -> Vec<String> {
 }
 
 /// What is allowed once these rules are stored.
-fn with(world: &World, rules: &[String]) -> Policy {
-    let mut policy = world.policy(Mode::Default);
+fn with(world: &World, rules: &[String]) -> PermissionPolicy {
+    let mut policy = world.policy(PermissionMode::Default);
     for rule in rules {
-        policy.add(Kind::Allow, rule).unwrap();
+        policy.add(RuleKind::Allow, rule).unwrap();
     }
     policy
 }
@@ -51,14 +53,15 @@ fn a_file_at_the_root_of_the_project_offers_that_file_and_nothing_else() {
 #[test]
 fn no_folder_is_offered_that_holds_a_whole_project() {
     let world = World::new();
-    let settings = Settings::load(&world.places()).unwrap();
-    let ground = Ground {
+    let settings = SessionSettings::load(&world.places()).unwrap();
+    let ground = PermissionDirs {
         project: world.path("repo/src"),
         dirs: vec![world.path("other")],
         home: world.path("home"),
-        ..Ground::default()
+        ..PermissionDirs::default()
     };
-    let policy = Policy::load(&settings, ground, Mode::Default, &[], &[]).unwrap();
+    let policy =
+        PermissionPolicy::load(&settings, ground, PermissionMode::Default, &[], &[]).unwrap();
     for (file, wanted) in [
         ("repo/src/a.rs", "Edit(/src/a.rs)".to_owned()),
         ("repo/b.rs", "Edit(/b.rs)".to_owned()),

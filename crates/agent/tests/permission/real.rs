@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use unspool_agent::permission::shell;
+use unspool_agent::permission::shell_parser;
 
 const PIECES: &[&str] = &[
     "a",
@@ -166,7 +166,7 @@ impl Bench {
 
     /// Gives a text to bash if the parser accepts it; whether it did.
     fn give(&mut self, text: &str) -> bool {
-        let Ok(script) = shell::parse(text) else {
+        let Ok(script) = shell_parser::parse(text) else {
             return false;
         };
         // A program that is not known yet is asked about anyway.

@@ -1,15 +1,15 @@
 //! What each mode, tool and rule does, one sentence each.
 
 use super::*;
-use unspool_agent::permission::{always, written};
-use unspool_agent::settings::{Kind, Scope};
+use unspool_agent::permission::{offered_rules, rule_editing};
+use unspool_agent::settings::{RuleKind, SettingsLayer};
 
-fn edit(policy: &Policy, path: &str, cwd: &Path) -> Got {
+fn edit(policy: &PermissionPolicy, path: &str, cwd: &Path) -> Got {
     let input = json!({"file_path": path, "old_string": "a", "new_string": "b"});
     got(&policy.judge("Edit", &input, cwd))
 }
 
-fn read(policy: &Policy, path: &str, cwd: &Path) -> Got {
+fn read(policy: &PermissionPolicy, path: &str, cwd: &Path) -> Got {
     got(&policy.judge("Read", &json!({ "file_path": path }), cwd))
 }
 
@@ -18,14 +18,14 @@ fn what_denies_comes_before_what_asks_and_that_before_what_allows() {
     let world = World::new();
     world.rules(json!({
         "allow": ["Bash(git *)"], "ask": ["Bash(git push *)"], "deny": ["Bash(git push --force *)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     assert_eq!(bash(&policy, "git pull", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "git push", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "git push --force", &cwd), Got::Deny);
     // The narrower rule does not win.
     world.rules(json!({"allow": ["Bash(git push origin main)"], "deny": ["Bash(git *)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     assert_eq!(bash(&policy, "git push origin main", &cwd), Got::Deny);
 }
 
@@ -34,7 +34,7 @@ fn a_rule_that_might_deny_is_asked_about_even_if_another_allows() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(git *)", "Bash(echo *)"], "deny": ["Bash(git push *)"]}));
     let cwd = world.path("repo");
-    for mode in [Mode::Default, Mode::Bypass] {
+    for mode in [PermissionMode::Default, PermissionMode::Bypass] {
         let policy = world.policy(mode);
         assert_eq!(bash(&policy, "git $X origin", &cwd), Got::Ask, "{mode:?}");
         assert_eq!(bash(&policy, "git status $X", &cwd), Got::Allow, "{mode:?}");
@@ -48,7 +48,7 @@ fn files_in_the_project_are_read_without_a_question_and_others_are_not() {
     world.write("other/x", "");
     world.write("repo/src/a.rs", "");
     std::os::unix::fs::symlink(world.path("other/x"), world.path("repo/link")).unwrap();
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let inside = world.path("repo/src/a.rs").display().to_string();
     assert_eq!(read(&policy, &inside, &cwd), Got::Allow);
@@ -76,7 +76,7 @@ fn a_file_is_judged_as_the_tools_will_open_it() {
     fs::create_dir_all(world.path("repo/src/deep")).unwrap();
     std::os::unix::fs::symlink(world.path("repo/src/deep"), world.path("repo/link")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", world.path("repo/evil")).unwrap();
-    let policy = world.policy(Mode::AcceptEdits);
+    let policy = world.policy(PermissionMode::AcceptEdits);
     let cwd = world.path("repo");
     // To the system `link/../evil` is `src/evil`; the tools read it as text first.
     for path in ["link/../evil", "evil", "/etc/./passwd", "//etc/passwd"] {
@@ -89,7 +89,7 @@ fn a_file_is_judged_as_the_tools_will_open_it() {
 #[test]
 fn a_search_that_leads_out_of_the_project_is_asked_about() {
     let world = World::new();
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let glob = |pattern: &str| got(&policy.judge("Glob", &json!({ "pattern": pattern }), &cwd));
     assert_eq!(glob("**/*.rs"), Got::Allow);
@@ -114,7 +114,7 @@ fn a_file_whose_reading_is_denied_is_hidden_from_searches_and_commands() {
     );
     world.write("repo/.env", "");
     std::os::unix::fs::symlink(world.path("repo/.env"), world.path("repo/plain")).unwrap();
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     let cwd = world.path("repo");
     for path in [
         ".env",
@@ -154,10 +154,10 @@ fn editing_is_asked_about_and_accepted_only_within_the_project() {
     std::os::unix::fs::symlink(world.path("other"), world.path("repo/out")).unwrap();
     let cwd = world.path("repo");
     assert_eq!(
-        edit(&world.policy(Mode::Default), "src/a.rs", &cwd),
+        edit(&world.policy(PermissionMode::Default), "src/a.rs", &cwd),
         Got::Ask
     );
-    let policy = world.policy(Mode::AcceptEdits);
+    let policy = world.policy(PermissionMode::AcceptEdits);
     assert_eq!(edit(&policy, "src/a.rs", &cwd), Got::Allow);
     let outside = world.path("other/x").display().to_string();
     for path in [
@@ -182,7 +182,7 @@ fn more_folders_belong_to_the_project_if_somebody_adds_them() {
     let world = World::new();
     let cwd = world.path("repo");
     let outside = world.path("other/x").display().to_string();
-    let mut policy = world.policy(Mode::AcceptEdits);
+    let mut policy = world.policy(PermissionMode::AcceptEdits);
     assert_eq!(edit(&policy, &outside, &cwd), Got::Ask);
     policy.add_dir(&world.path("other"));
     assert_eq!(edit(&policy, &outside, &cwd), Got::Allow);
@@ -204,7 +204,7 @@ fn protected_files_are_asked_about_whatever_rules_and_modes_say_but_bypass() {
         ".bashrc",
         ".husky/pre-commit",
     ] {
-        for mode in [Mode::Default, Mode::AcceptEdits] {
+        for mode in [PermissionMode::Default, PermissionMode::AcceptEdits] {
             let policy = world.policy(mode);
             assert_eq!(edit(&policy, path, &cwd), Got::Ask, "{mode:?} {path}");
             assert_eq!(
@@ -224,23 +224,27 @@ fn protected_files_are_asked_about_whatever_rules_and_modes_say_but_bypass() {
             );
         }
         assert_eq!(
-            edit(&world.policy(Mode::Bypass), path, &cwd),
+            edit(&world.policy(PermissionMode::Bypass), path, &cwd),
             Got::Allow,
             "{path}"
         );
         assert_eq!(
-            edit(&world.policy(Mode::DontAsk), path, &cwd),
+            edit(&world.policy(PermissionMode::DontAsk), path, &cwd),
             Got::Deny,
             "{path}"
         );
     }
     assert_eq!(
-        edit(&world.policy(Mode::Default), ".claude/commands/x.md", &cwd),
+        edit(
+            &world.policy(PermissionMode::Default),
+            ".claude/commands/x.md",
+            &cwd
+        ),
         Got::Allow
     );
     let steering = world.path("config/projects/x").display().to_string();
     assert_eq!(
-        edit(&world.policy(Mode::AcceptEdits), &steering, &cwd),
+        edit(&world.policy(PermissionMode::AcceptEdits), &steering, &cwd),
         Got::Ask
     );
 }
@@ -249,7 +253,7 @@ fn protected_files_are_asked_about_whatever_rules_and_modes_say_but_bypass() {
 fn plan_mode_lets_nothing_be_changed() {
     let world = World::new();
     world.rules(json!({"allow": ["Edit", "Write", "Bash(git *)", "Bash(ls *)", "Bash(touch *)", "Bash(sed *)", "mcp__x"]}));
-    let policy = world.policy(Mode::Plan);
+    let policy = world.policy(PermissionMode::Plan);
     let cwd = world.path("repo");
     assert_eq!(edit(&policy, "src/a.rs", &cwd), Got::Deny);
     for command in [
@@ -279,7 +283,7 @@ fn plan_mode_lets_nothing_be_changed() {
 fn what_would_be_asked_is_denied_when_nobody_wants_questions() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(ls *)"], "ask": ["Bash(ls secret)"]}));
-    let policy = world.policy(Mode::DontAsk);
+    let policy = world.policy(PermissionMode::DontAsk);
     let cwd = world.path("repo");
     assert_eq!(bash(&policy, "ls", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "ls secret", &cwd), Got::Deny);
@@ -295,7 +299,7 @@ fn bypass_asks_nothing_but_what_a_rule_or_a_guard_wants() {
     world.rules(
         json!({"ask": ["Bash(git push *)"], "deny": ["Bash(curl *)", "WebFetch(domain:evil.org)"]}),
     );
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     let cwd = world.path("repo");
     assert_eq!(bash(&policy, "touch x > /tmp/y && $X", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "touch x > /tmp/y", &cwd), Got::Allow);
@@ -310,7 +314,7 @@ fn bypass_asks_nothing_but_what_a_rule_or_a_guard_wants() {
 fn accepting_edits_covers_small_commands_within_the_project_and_redirections() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(echo *)"]}));
-    let policy = world.policy(Mode::AcceptEdits);
+    let policy = world.policy(PermissionMode::AcceptEdits);
     let cwd = world.path("repo");
     for command in [
         "mkdir -p a/b",
@@ -342,10 +346,10 @@ fn accepting_edits_covers_small_commands_within_the_project_and_redirections() {
 fn what_a_rule_or_a_guard_wants_asked_only_a_person_can_answer() {
     let world = World::new();
     world.rules(json!({"ask": ["Bash(git push *)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let is_firm = |command: &str| match policy.judge("Bash", &json!({ "command": command }), &cwd) {
-        Verdict::Ask { why, .. } => why.firm,
+        PermissionVerdict::Ask { why, .. } => why.firm,
         _ => panic!("{command}"),
     };
     assert!(is_firm("git push") && is_firm("rm -rf /") && is_firm("echo 'open"));
@@ -356,7 +360,7 @@ fn what_a_rule_or_a_guard_wants_asked_only_a_person_can_answer() {
 fn leaving_the_sandbox_is_asked_about_in_every_mode() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(ls *)"]}));
-    let mut policy = world.policy(Mode::Bypass);
+    let mut policy = world.policy(PermissionMode::Bypass);
     let cwd = world.path("repo");
     let input = json!({"command": "ls", "dangerouslyDisableSandbox": true});
     assert_eq!(got(&policy.judge("Bash", &input, &cwd)), Got::Allow);
@@ -369,7 +373,7 @@ fn leaving_the_sandbox_is_asked_about_in_every_mode() {
 fn a_bare_rule_that_denies_takes_the_tool_away() {
     let world = World::new();
     world.rules(json!({"deny": ["WebFetch", "Bash(*)", "mcp__git", "Edit", "Read(.env)"]}));
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     for tool in ["WebFetch", "Bash", "mcp__git__push", "Edit", "Write"] {
         assert!(!policy.offers(tool), "{tool}");
     }
@@ -385,7 +389,7 @@ fn pages_agents_and_servers_follow_their_rules() {
     world.rules(json!({
         "allow": ["WebFetch(domain:docs.rs)", "mcp__git__status"],
         "deny": ["Agent(wild)", "WebFetch(domain:evil.org)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let judge = |tool: &str, input: Value| got(&policy.judge(tool, &input, &cwd));
     assert_eq!(
@@ -428,11 +432,11 @@ fn pages_agents_and_servers_follow_their_rules() {
 fn the_model_is_told_what_users_of_the_original_expect() {
     let world = World::new();
     world.rules(json!({"deny": ["Bash(curl *)", "Read(.env)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let cwd = world.path("repo");
     let text = |tool: &str, input: Value| match policy.judge(tool, &input, &cwd) {
-        Verdict::Deny { text, .. } | Verdict::Ask { text, .. } => text,
-        Verdict::Allow { .. } => String::new(),
+        PermissionVerdict::Deny { text, .. } | PermissionVerdict::Ask { text, .. } => text,
+        PermissionVerdict::Allow { .. } => String::new(),
     };
     assert_eq!(
         text("Bash", json!({"command": "curl x"})),
@@ -454,15 +458,15 @@ fn a_verdict_names_the_rule_with_its_file_and_line() {
         "config/settings.json",
         "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash(wget *)\",\n      \"Bash(curl *)\"\n    ]\n  }\n}\n",
     );
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let told = policy.explain("ls && curl x", &world.path("repo"));
-    let Verdict::Deny { by, .. } = &told.verdict else {
+    let PermissionVerdict::Deny { by, .. } = &told.verdict else {
         panic!("{told:?}");
     };
     let (rule, source) = by.rule.as_ref().unwrap();
     assert_eq!(
         (rule.as_str(), source.line, source.scope),
-        ("Bash(curl *)", 5, Scope::User)
+        ("Bash(curl *)", 5, SettingsLayer::User)
     );
     let place = format!("{}:5", world.path("config/settings.json").display());
     assert!(
@@ -475,20 +479,26 @@ fn a_verdict_names_the_rule_with_its_file_and_line() {
 #[test]
 fn flags_add_rules_and_an_answer_adds_one_for_the_session() {
     let world = World::new();
-    let settings = Settings::load(&world.places()).unwrap();
+    let settings = SessionSettings::load(&world.places()).unwrap();
     let (allowed, denied) = (
         vec!["Bash(ls *)".to_owned()],
         vec!["Bash(ls secret)".to_owned()],
     );
-    let mut policy =
-        Policy::load(&settings, world.ground(), Mode::Default, &allowed, &denied).unwrap();
+    let mut policy = PermissionPolicy::load(
+        &settings,
+        world.ground(),
+        PermissionMode::Default,
+        &allowed,
+        &denied,
+    )
+    .unwrap();
     let cwd = world.path("repo");
     assert_eq!(bash(&policy, "ls", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "ls secret", &cwd), Got::Deny);
     assert_eq!(bash(&policy, "touch x", &cwd), Got::Ask);
-    policy.add(Kind::Allow, "Bash(touch:*)").unwrap();
+    policy.add(RuleKind::Allow, "Bash(touch:*)").unwrap();
     assert_eq!(bash(&policy, "touch x", &cwd), Got::Allow);
-    assert!(policy.add(Kind::Allow, "nonsense(").is_err());
+    assert!(policy.add(RuleKind::Allow, "nonsense(").is_err());
     let wider = policy.with(&["Bash(git add:*)".to_owned()]);
     assert_eq!(bash(&wider, "git add x", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "git add x", &cwd), Got::Ask);
@@ -499,11 +509,12 @@ fn always_offers_rules_that_would_have_allowed_the_same_and_never_wide_ones_for_
     let world = World::new();
     let cwd = world.path("repo");
     let offered = |command: &str| -> Vec<String> {
-        match world
-            .policy(Mode::Default)
-            .judge("Bash", &json!({ "command": command }), &cwd)
-        {
-            Verdict::Ask { always, .. } => always,
+        match world.policy(PermissionMode::Default).judge(
+            "Bash",
+            &json!({ "command": command }),
+            &cwd,
+        ) {
+            PermissionVerdict::Ask { always, .. } => always,
             _ => Vec::new(),
         }
     };
@@ -528,21 +539,23 @@ fn always_offers_rules_that_would_have_allowed_the_same_and_never_wide_ones_for_
         "./run.sh a",
         "timeout 5 cargo test",
     ] {
-        let mut policy = world.policy(Mode::Default);
+        let mut policy = world.policy(PermissionMode::Default);
         for rule in offered(command) {
-            policy.add(Kind::Allow, &rule).unwrap();
+            policy.add(RuleKind::Allow, &rule).unwrap();
         }
         assert_eq!(bash(&policy, command, &cwd), Got::Allow, "{command}");
     }
-    let file = world
-        .policy(Mode::Default)
-        .judge("Edit", &json!({"file_path": "src/a.rs"}), &cwd);
-    let Verdict::Ask { always, .. } = file else {
+    let file = world.policy(PermissionMode::Default).judge(
+        "Edit",
+        &json!({"file_path": "src/a.rs"}),
+        &cwd,
+    );
+    let PermissionVerdict::Ask { always, .. } = file else {
         panic!()
     };
     assert_eq!(always, ["Edit(/src/**)"]);
-    let mut policy = world.policy(Mode::Default);
-    policy.add(Kind::Allow, &always[0]).unwrap();
+    let mut policy = world.policy(PermissionMode::Default);
+    policy.add(RuleKind::Allow, &always[0]).unwrap();
     assert_eq!(edit(&policy, "src/deep/b.rs", &cwd), Got::Allow);
 }
 
@@ -550,7 +563,7 @@ fn always_offers_rules_that_would_have_allowed_the_same_and_never_wide_ones_for_
 fn always_is_written_at_the_top_of_the_tree_and_keeps_every_other_byte() {
     let world = World::new();
     let rules = vec!["Bash(ls:*)".to_owned(), "Bash(git add:*)".to_owned()];
-    let path = always::store(&rules, &world.path("repo/src")).unwrap();
+    let path = offered_rules::store(&rules, &world.path("repo/src")).unwrap();
     assert_eq!(path, world.path("repo/.claude/settings.local.json"));
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(
@@ -564,7 +577,7 @@ fn always_is_written_at_the_top_of_the_tree_and_keeps_every_other_byte() {
     );
     let old = "{\n\t// mine\n\t\"env\": {\"A\": \"1\"},\n\t\"permissions\": {\n\t\t\"deny\": [\"Bash(x)\"],\n\t\t\"allow\": [\n\t\t\t\"Read\" // why\n\t\t]\n\t}\n}\n";
     fs::write(&path, old).unwrap();
-    always::store(&rules[..1], &world.path("repo")).unwrap();
+    offered_rules::store(&rules[..1], &world.path("repo")).unwrap();
     let new = fs::read_to_string(&path).unwrap();
     assert_eq!(
         new,
@@ -573,25 +586,28 @@ fn always_is_written_at_the_top_of_the_tree_and_keeps_every_other_byte() {
             "\"Read\", // why\n\t\t\t\"Bash(ls:*)\"\n"
         )
     );
-    always::store(&rules[..1], &world.path("repo")).unwrap();
+    offered_rules::store(&rules[..1], &world.path("repo")).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), new);
 }
 
 #[test]
 fn a_rule_is_taken_out_of_its_list_and_every_other_byte_stays() {
     let old = "{\n\t// mine\n\t\"permissions\": {\n\t\t\"deny\": [\"Bash(x)\", \"Edit\"],\n\t\t\"allow\": [\n\t\t\t\"Edit\",\n\t\t\t\"Read\" // why\n\t\t]\n\t}\n}\n";
-    let new = written::removed(old, Kind::Deny, "Edit").unwrap();
+    let new = rule_editing::removed(old, RuleKind::Deny, "Edit").unwrap();
     assert_eq!(new, old.replace("\"Bash(x)\", \"Edit\"", "\"Bash(x)\""));
-    let new = written::removed(old, Kind::Allow, "Edit").unwrap();
+    let new = rule_editing::removed(old, RuleKind::Allow, "Edit").unwrap();
     assert!(
         new.contains("\"Bash(x)\", \"Edit\"") && new.contains("\"Read\" // why"),
         "{new}"
     );
     assert!(!new.contains("\t\t\t\"Edit\""), "{new}");
-    assert_eq!(written::removed(old, Kind::Ask, "Edit").unwrap(), old);
-    assert!(written::removed("{broken", Kind::Ask, "Edit").is_err());
-    let both = written::added("", Kind::Ask, &["Edit".to_owned()]).unwrap();
-    let both = written::added(&both, Kind::Deny, &["Bash".to_owned()]).unwrap();
+    assert_eq!(
+        rule_editing::removed(old, RuleKind::Ask, "Edit").unwrap(),
+        old
+    );
+    assert!(rule_editing::removed("{broken", RuleKind::Ask, "Edit").is_err());
+    let both = rule_editing::added("", RuleKind::Ask, &["Edit".to_owned()]).unwrap();
+    let both = rule_editing::added(&both, RuleKind::Deny, &["Bash".to_owned()]).unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&both).unwrap(),
         json!({"permissions": {"ask": ["Edit"], "deny": ["Bash"]}})
@@ -606,12 +622,12 @@ fn a_link_to_the_users_own_settings_is_followed_and_stays_a_link() {
     fs::create_dir_all(link.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(world.path("dotfiles/settings.json"), &link).unwrap();
     let rules = ["Bash(ls:*)".to_owned()];
-    let add = |old: &str| written::added(old, Kind::Allow, &rules);
-    assert!(written::change(&link, Scope::User, add).unwrap());
+    let add = |old: &str| rule_editing::added(old, RuleKind::Allow, &rules);
+    assert!(rule_editing::change(&link, SettingsLayer::User, add).unwrap());
     assert!(link.symlink_metadata().unwrap().is_symlink());
     let text = fs::read_to_string(world.path("dotfiles/settings.json")).unwrap();
     assert!(text.contains("Bash(ls:*)"), "{text}");
-    assert!(!written::change(&link, Scope::User, add).unwrap());
+    assert!(!rule_editing::change(&link, SettingsLayer::User, add).unwrap());
 }
 
 #[test]
@@ -619,7 +635,7 @@ fn always_does_not_write_into_a_broken_file_or_through_a_link() {
     let world = World::new();
     let rules = vec!["Bash(ls:*)".to_owned()];
     world.write("repo/.claude/settings.local.json", "{broken");
-    let failed = always::store(&rules, &world.path("repo")).unwrap_err();
+    let failed = offered_rules::store(&rules, &world.path("repo")).unwrap_err();
     assert!(failed.contains("settings.local.json: line 1"), "{failed}");
     fs::remove_file(world.path("repo/.claude/settings.local.json")).unwrap();
     world.write("other/victim", "{}");
@@ -628,7 +644,7 @@ fn always_does_not_write_into_a_broken_file_or_through_a_link() {
         world.path("repo/.claude/settings.local.json"),
     )
     .unwrap();
-    assert!(always::store(&rules, &world.path("repo")).is_err());
+    assert!(offered_rules::store(&rules, &world.path("repo")).is_err());
     assert_eq!(
         fs::read_to_string(world.path("other/victim")).unwrap(),
         "{}"
@@ -644,14 +660,19 @@ fn every_mode_has_its_name_and_manual_and_auto_are_the_default() {
         "dontAsk",
         "bypassPermissions",
     ] {
-        assert_eq!(Mode::read(name).unwrap().0.name(), name);
+        assert_eq!(PermissionMode::read(name).unwrap().0.name(), name);
     }
-    assert_eq!(Mode::read("manual"), Some((Mode::Default, None)));
-    let (mode, note) = Mode::read("auto").unwrap();
-    assert!(mode == Mode::Default && note.is_some());
-    assert_eq!(Mode::read("yolo"), None);
+    assert_eq!(
+        PermissionMode::read("manual"),
+        Some((PermissionMode::Default, None))
+    );
+    let (mode, note) = PermissionMode::read("auto").unwrap();
+    assert!(mode == PermissionMode::Default && note.is_some());
+    assert_eq!(PermissionMode::read("yolo"), None);
     assert!(
-        !Mode::Plan.is_restored() && !Mode::Bypass.is_restored() && Mode::AcceptEdits.is_restored()
+        !PermissionMode::Plan.is_restored()
+            && !PermissionMode::Bypass.is_restored()
+            && PermissionMode::AcceptEdits.is_restored()
     );
 }
 
@@ -663,13 +684,13 @@ fn git_after_a_change_of_directory_asks_and_offers_no_rule_that_would_not_help()
         world.write(&format!("repo/.git/{name}"), "");
         world.write(&format!("repo/docs/theme/{name}"), "");
     }
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     let asked = |command: &str, cwd: &str| match policy.judge(
         "Bash",
         &json!({ "command": command }),
         &world.path(cwd),
     ) {
-        Verdict::Ask { why, always, .. } => Some((why.text, always)),
+        PermissionVerdict::Ask { why, always, .. } => Some((why.text, always)),
         _ => None,
     };
     let (why, always) = asked("cd docs/theme && git status", "repo").unwrap();
@@ -698,7 +719,7 @@ fn an_option_that_writes_is_judged_like_a_redirection() {
         "allow": ["Bash(sort:*)", "Bash(git log:*)", "Edit(./out/**)"],
         "deny": ["Edit(./kept/**)"]}));
     let cwd = world.path("repo");
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     for (command, want) in [
         ("sort a", Got::Allow),
         ("sort -o out/x a", Got::Allow),
@@ -711,21 +732,21 @@ fn an_option_that_writes_is_judged_like_a_redirection() {
     ] {
         assert_eq!(bash(&policy, command, &cwd), want, "{command}");
     }
-    let policy = world.policy(Mode::AcceptEdits);
+    let policy = world.policy(PermissionMode::AcceptEdits);
     assert_eq!(bash(&policy, "sort -o src/x a", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "sort -o .git/config a", &cwd), Got::Ask);
-    let policy = world.policy(Mode::Plan);
+    let policy = world.policy(PermissionMode::Plan);
     assert_eq!(bash(&policy, "sort -o out/x a", &cwd), Got::Deny);
 }
 
 #[test]
 fn modes_are_ordered_by_what_they_let_run() {
     let narrow_to_wide = [
-        Mode::Plan,
-        Mode::DontAsk,
-        Mode::Default,
-        Mode::AcceptEdits,
-        Mode::Bypass,
+        PermissionMode::Plan,
+        PermissionMode::DontAsk,
+        PermissionMode::Default,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
     ];
     for (at, mode) in narrow_to_wide.into_iter().enumerate() {
         for (other_at, other) in narrow_to_wide.into_iter().enumerate() {

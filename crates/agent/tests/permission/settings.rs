@@ -1,10 +1,10 @@
 //! Settings files: who wins, and what a broken one does.
 
 use super::*;
-use unspool_agent::settings::{Broken, Kind, Scope};
+use unspool_agent::settings::{RuleKind, SettingsError, SettingsLayer};
 
-fn broken(world: &World) -> Broken {
-    Settings::load(&world.places()).unwrap_err()
+fn broken(world: &World) -> SettingsError {
+    SessionSettings::load(&world.places()).unwrap_err()
 }
 
 #[test]
@@ -51,12 +51,14 @@ fn rules_of_the_wrong_shape_are_an_error_and_not_left_out() {
 fn a_rule_that_denies_and_is_not_understood_stops_everything_and_one_that_allows_is_left_out() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(x", "*", "Bash(ls *)"]}));
-    let policy = world.policy(Mode::Default);
+    let policy = world.policy(PermissionMode::Default);
     assert_eq!(policy.notes.len(), 2);
     assert_eq!(bash(&policy, "ls", &world.path("repo")), Got::Allow);
     world.rules(json!({"deny": ["Bash(x"]}));
-    let settings = Settings::load(&world.places()).unwrap();
-    let failed = Policy::load(&settings, world.ground(), Mode::Default, &[], &[]).unwrap_err();
+    let settings = SessionSettings::load(&world.places()).unwrap();
+    let failed =
+        PermissionPolicy::load(&settings, world.ground(), PermissionMode::Default, &[], &[])
+            .unwrap_err();
     assert!(
         failed
             .to_string()
@@ -74,7 +76,10 @@ fn comments_and_a_last_comma_are_no_fault_and_an_empty_file_says_nothing() {
     );
     world.write("managed.json", "  \n");
     assert_eq!(
-        Settings::load(&world.places()).unwrap().model().as_deref(),
+        SessionSettings::load(&world.places())
+            .unwrap()
+            .model()
+            .as_deref(),
         Some("opus")
     );
 }
@@ -84,22 +89,22 @@ fn managed_wins_over_given_over_local_over_project_over_user() {
     let world = World::new();
     let mut places = world.places();
     let names = [
-        ("config/settings.json", Scope::User),
-        ("repo/.claude/settings.json", Scope::Project),
-        ("repo/.claude/settings.local.json", Scope::Local),
-        ("given.json", Scope::Given),
-        ("managed.json", Scope::Managed),
-        ("managed.d/20.json", Scope::Managed),
+        ("config/settings.json", SettingsLayer::User),
+        ("repo/.claude/settings.json", SettingsLayer::Project),
+        ("repo/.claude/settings.local.json", SettingsLayer::Local),
+        ("given.json", SettingsLayer::Given),
+        ("managed.json", SettingsLayer::Managed),
+        ("managed.d/20.json", SettingsLayer::Managed),
     ];
     for (name, scope) in names {
         world.write(
             name,
             &json!({"model": name, "env": {"A": name}}).to_string(),
         );
-        if scope == Scope::Given {
+        if scope == SettingsLayer::Given {
             places.given = Some(world.path(name).display().to_string());
         }
-        let mut settings = Settings::load(&places).unwrap();
+        let mut settings = SessionSettings::load(&places).unwrap();
         settings.trust(true);
         let (value, source) = settings.value(&["model"]).unwrap();
         assert_eq!((value, source.scope, source.line), (json!(name), scope, 1));
@@ -113,18 +118,18 @@ fn settings_can_be_given_as_json_and_a_file_that_is_not_there_is_an_error() {
     let world = World::new();
     let mut places = world.places();
     places.given = Some(r#"{"permissions": {"deny": ["Bash(ls *)"]}}"#.to_owned());
-    let settings = Settings::load(&places).unwrap();
+    let settings = SessionSettings::load(&places).unwrap();
     assert_eq!(settings.rules()[0].source.to_string(), "--settings");
     places.given = Some("missing.json".to_owned());
     assert!(
-        Settings::load(&places)
+        SessionSettings::load(&places)
             .unwrap_err()
             .to_string()
             .contains("missing.json: no such file")
     );
     places.given = Some("{\"a\": ".to_owned());
     assert!(
-        Settings::load(&places)
+        SessionSettings::load(&places)
             .unwrap_err()
             .to_string()
             .starts_with("--settings:1:")
@@ -148,15 +153,27 @@ fn whoever_manages_the_machine_can_take_rules_hooks_and_bypass_away() {
         "permissions": {"disableBypassPermissionsMode": "disable", "allow": ["Bash(pwd)"]}})
         .to_string(),
     );
-    let settings = Settings::load(&world.places()).unwrap();
+    let settings = SessionSettings::load(&world.places()).unwrap();
     assert_eq!(settings.hooks().len(), 1);
-    let mut policy = Policy::load(&settings, world.ground(), Mode::Bypass, &[], &[]).unwrap();
-    assert_eq!((policy.mode(), policy.notes.len()), (Mode::Default, 1));
-    assert!(policy.set_mode(Mode::Bypass).is_err());
+    let mut policy =
+        PermissionPolicy::load(&settings, world.ground(), PermissionMode::Bypass, &[], &[])
+            .unwrap();
+    assert_eq!(
+        (policy.mode(), policy.notes.len()),
+        (PermissionMode::Default, 1)
+    );
+    assert!(policy.set_mode(PermissionMode::Bypass).is_err());
     let cwd = world.path("repo");
-    assert!(policy.add(Kind::Allow, "Bash(ls *)").is_err());
+    assert!(policy.add(RuleKind::Allow, "Bash(ls *)").is_err());
     let flags = ["Bash(ls *)".to_owned()];
-    let flagged = Policy::load(&settings, world.ground(), Mode::Default, &flags, &[]).unwrap();
+    let flagged = PermissionPolicy::load(
+        &settings,
+        world.ground(),
+        PermissionMode::Default,
+        &flags,
+        &[],
+    )
+    .unwrap();
     assert_eq!(bash(&flagged, "ls", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "ls", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "pwd", &cwd), Got::Allow);
@@ -171,13 +188,13 @@ fn only_who_manages_the_machine_takes_managed_hooks_away() {
         r#"{"disableAllHooks": true, "hooks": {"Stop": []}}"#,
     );
     world.write("managed.json", r#"{"hooks": {"Stop": []}}"#);
-    let settings = Settings::load(&world.places()).unwrap();
-    let scopes: Vec<Scope> = settings
+    let settings = SessionSettings::load(&world.places()).unwrap();
+    let scopes: Vec<SettingsLayer> = settings
         .hooks()
         .into_iter()
         .map(|(_, source)| source.scope)
         .collect();
-    assert_eq!(scopes, [Scope::Managed]);
+    assert_eq!(scopes, [SettingsLayer::Managed]);
 }
 
 #[test]
@@ -194,7 +211,7 @@ fn a_slash_is_the_folder_of_the_settings_file() {
         "repo/.claude/settings.json",
         r#"{"permissions": {"deny": ["Edit(/src/**)"]}}"#,
     );
-    let policy = world.policy(Mode::Bypass);
+    let policy = world.policy(PermissionMode::Bypass);
     let cwd = world.path("repo/src");
     let edit = |path: &str| got(&policy.judge("Edit", &json!({ "file_path": path }), &cwd));
     let inside = world.path("repo/src/a").display().to_string();

@@ -4,19 +4,19 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
-use unspool_agent::hooks::Hooks;
-use unspool_agent::sandbox::{self, Fence, Support};
-use unspool_agent::stop::Stop;
+use unspool_agent::hooks::SessionHooks;
+use unspool_agent::sandbox::{self, SandboxSupport, WriteSandbox};
+use unspool_agent::stop::StopSignal;
 
 const SHIM: &str = env!("CARGO_BIN_EXE_unspool-fence");
 
 #[test]
 fn a_command_behind_the_fence_writes_only_inside() {
-    if sandbox::support() != Support::Yes {
+    if sandbox::support() != SandboxSupport::Yes {
         return;
     }
     let world = World::new();
-    let fence = Fence {
+    let fence = WriteSandbox {
         write: vec![world.path("repo")],
     };
     let before = fence.before(Path::new(SHIM));
@@ -59,9 +59,14 @@ fn a_hook_is_in_a_session_that_whoever_keeps_it_leads() {
         "config/settings.json",
         &json!({ "hooks": hooks }).to_string(),
     );
-    let settings = Settings::load(&world.places()).unwrap();
-    let hooks = Hooks::load(&settings, &world.path("repo"), Some(Path::new(SHIM))).unwrap();
-    let said = hooks.run("SessionStart", Some("startup"), &json!({}), &Stop::new());
+    let settings = SessionSettings::load(&world.places()).unwrap();
+    let hooks = SessionHooks::load(&settings, &world.path("repo"), Some(Path::new(SHIM))).unwrap();
+    let said = hooks.run(
+        "SessionStart",
+        Some("startup"),
+        &json!({}),
+        &StopSignal::new(),
+    );
     assert_eq!(said.context, ["alone"], "{said:?}");
 }
 
@@ -75,10 +80,15 @@ fn a_hook_of_a_folder_that_is_not_trusted_does_not_run() {
         "repo/.claude/settings.json",
         &json!({ "hooks": hooks }).to_string(),
     );
-    let mut settings = Settings::load(&world.places()).unwrap();
-    let run = |settings: &Settings| {
-        let hooks = Hooks::load(settings, &world.path("repo"), None).unwrap();
-        hooks.run("SessionStart", Some("startup"), &json!({}), &Stop::new());
+    let mut settings = SessionSettings::load(&world.places()).unwrap();
+    let run = |settings: &SessionSettings| {
+        let hooks = SessionHooks::load(settings, &world.path("repo"), None).unwrap();
+        hooks.run(
+            "SessionStart",
+            Some("startup"),
+            &json!({}),
+            &StopSignal::new(),
+        );
         mark.exists()
     };
     assert!(!run(&settings));

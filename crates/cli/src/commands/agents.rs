@@ -7,20 +7,20 @@ use clap::Args;
 use unspool_model::agent_kind::AgentKind;
 use unspool_model::price::Prices;
 use unspool_model::view::agents;
-use unspool_model::view::session_usage::{Used, session_usage, usage_by_agent};
-use unspool_model::view::status::{self, Crew};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
-use unspool_show::wire::graph::AgentRow;
-use unspool_store::each;
-use unspool_store::family;
+use unspool_model::view::session_usage::{UsageTotal, session_usage, usage_by_agent};
+use unspool_model::view::status::{self, RunningWork};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
+use unspool_show::wire::graph::AgentJson;
 use unspool_store::find::{self, SessionFile};
-use unspool_store::read::Reader;
-use unspool_store::resolve::Target;
+use unspool_store::parallel;
+use unspool_store::read::SessionReader;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_with_agents;
 
+use crate::command_context::{ChosenSession, CommandContext};
 use crate::commands::ls::short;
-use crate::failure::Failure;
-use crate::world::{Chosen, World};
+use crate::failure::CommandFailure;
 
 /// Arguments of `agents`.
 #[derive(Debug, Args)]
@@ -30,7 +30,10 @@ pub struct AgentsArgs {
 }
 
 /// The sub-agents and teammates of a session, what the client did for itself, and what each used.
-pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Used>)> {
+pub fn rows(
+    world: &CommandContext,
+    chosen: &ChosenSession,
+) -> Vec<(agents::AgentRow, Option<UsageTotal>)> {
     let family = &chosen.family;
     let own = family.agents.iter().enumerate();
     let helpers = family.read_helpers(&world.reader());
@@ -43,7 +46,7 @@ pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Use
         .unzip();
     let main = &family.main;
     let mut rows = agents::agents(&main.session, &main.source, &files, &family.runs);
-    agents::settle(&mut rows, &crew(world, chosen));
+    agents::mark_running(&mut rows, &crew(world, chosen));
     let prices = world.prices();
     let used = family.used(|files| usage_by_agent(files, &rows, |at| places[at], &prices));
     let mut all: Vec<_> = rows.into_iter().zip(used).collect();
@@ -56,59 +59,65 @@ const LEAD: &str = "team-lead";
 
 /// The others of the team of a session: sessions whose lines name the team, whatever the project.
 /// What each used is what a list of sessions says of it, its own sub-agents included.
-fn team(world: &World, chosen: &Chosen, prices: &Prices) -> Vec<(agents::AgentRow, Option<Used>)> {
-    let (Target::Session(own), Some(team)) = (&chosen.target, &chosen.family.main.session.team)
+fn team(
+    world: &CommandContext,
+    chosen: &ChosenSession,
+    prices: &Prices,
+) -> Vec<(agents::AgentRow, Option<UsageTotal>)> {
+    let (SessionTarget::Session(own), Some(team)) =
+        (&chosen.target, &chosen.family.main.session.team)
     else {
         return Vec::new();
     };
     let mut found = match own.config.as_os_str().is_empty() {
-        true => find::around(&own.path),
+        true => find::find_beside_transcript(&own.path),
         false => find::find(&[own.config.to_path_buf()]),
     };
     found.identify_agents();
-    let others = family::team_sessions(&found, &own.config, team).into_iter();
+    let others = session_with_agents::team_sessions(&found, &own.config, team).into_iter();
     let others: Vec<_> = others.filter(|file| file.path != own.path).collect();
-    let reader = Reader {
+    let reader = SessionReader {
         threads: 1,
         ..world.reader()
     };
     let signals = world.signals();
     let row = |file: &&SessionFile| {
-        let family = family::family_by(&reader, &found, file).ok()?;
+        let family =
+            session_with_agents::read_session_with_agents_by(&reader, &found, file).ok()?;
         let session = &family.main.session;
         let signals = signals.of(&file.config, &file.id);
         let status = status::status(session, &signals, world.now());
         let used = family.used(|files| session_usage(files, prices)).all();
         Some((
-            agents::mate(session, &file.id, LEAD, status.state.name()),
+            agents::teammate_row(session, &file.id, LEAD, status.state.name()),
             Some(used),
         ))
     };
-    let mates = each::map(&others, each::threads(), |file| file.bytes, row);
+    let mates = parallel::map(&others, parallel::threads(), |file| file.bytes, row);
     mates.into_iter().flatten().collect()
 }
 
 /// Lists sub-agents.
-pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &AgentsArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let rows = rows(world, &chosen);
     if rows.is_empty() {
-        return Err(Failure::nothing("the session has no sub-agents"));
+        return Err(CommandFailure::nothing("the session has no sub-agents"));
     }
     let mut out = world.ui.out();
-    let mut table = Table::new(vec![
-        Column::fixed("agent"),
-        Column::fixed("type"),
-        Column::flexible("description", 16),
-        Column::fixed("status"),
-        Column::number("turns"),
-        Column::number("calls"),
-        Column::number("tokens"),
-        Column::number("cost").optional(),
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("agent"),
+        TableColumn::fixed("type"),
+        TableColumn::flexible("description", 16),
+        TableColumn::fixed("status"),
+        TableColumn::number("turns"),
+        TableColumn::number("calls"),
+        TableColumn::number("tokens"),
+        TableColumn::number("cost").optional(),
     ]);
     for (row, used) in &rows {
         if world.ui.json {
-            world.ui.row(&mut out, &AgentRow::new(row, *used))?;
+            world.ui.row(&mut out, &AgentJson::new(row, *used))?;
             continue;
         }
         let name = if row.agent.is_empty() {
@@ -123,8 +132,8 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
             row.status.to_owned(),
             row.turns.to_string(),
             row.calls.to_string(),
-            amount::tokens(used.unwrap_or_default().usage.total()),
-            used.map_or_else(|| "?".to_owned(), |used| amount::cost_sum(used.cost)),
+            format::tokens(used.unwrap_or_default().usage.total()),
+            used.map_or_else(|| "?".to_owned(), |used| format::cost_sum(used.cost)),
         ]);
     }
     if world.ui.json {
@@ -134,7 +143,7 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     out.flush()?;
     let used = rows.iter().filter_map(|(_, used)| *used);
     let unpriced = used.map(|used| used.cost.unpriced).sum();
-    amount::unpriced(unpriced)
+    format::unpriced(unpriced)
         .iter()
         .for_each(|note| world.ui.note(note));
     Ok(())
@@ -167,9 +176,9 @@ fn sent_for(row: &agents::AgentRow) -> String {
 }
 
 /// Who is at work.
-fn crew(world: &World, chosen: &Chosen) -> Crew {
+fn crew(world: &CommandContext, chosen: &ChosenSession) -> RunningWork {
     let agents = chosen.family.agents.iter();
     let agents: Vec<_> = agents.map(|agent| &agent.loaded.session).collect();
     let signals = world.signals_of(&chosen.target);
-    Crew::of(&chosen.family.main.session, &agents, &signals, world.now())
+    RunningWork::of(&chosen.family.main.session, &agents, &signals, world.now())
 }

@@ -1,6 +1,6 @@
 //! `archive`: compressed, verified copies of sessions, and getting them back.
 
-mod purged;
+mod purged_sessions;
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,22 +10,22 @@ use std::rc::Rc;
 
 use clap::Args;
 use unspool_model::time::Time;
-use unspool_show::table::{Column, Table};
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::log::ArchiveRow;
-use unspool_show::{amount, clean};
-use unspool_store::archive::{self, Archive};
+use unspool_show::{clean, format};
+use unspool_store::archive::{self, SessionArchive};
 use unspool_store::find::SessionFile;
-use unspool_store::journal::{self, Task};
-use unspool_store::live::Live;
-use unspool_store::owned::OwnedFiles;
-use unspool_store::resolve::Target;
-use unspool_store::{Role, read};
+use unspool_store::journal::{self, JournalTask};
+use unspool_store::owned_files::OwnedFiles;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_in_use::InUseSessions;
+use unspool_store::{TranscriptRole, read};
 
-use crate::failure::Failure;
-use crate::progress::Bar;
-use crate::removal;
-use crate::when;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
+use crate::session_removal;
+use crate::time_input;
 
 /// Arguments of `archive`.
 #[derive(Debug, Args)]
@@ -76,21 +76,21 @@ pub struct ArchiveArgs {
 }
 
 /// Archives sessions, or gets them back.
-pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &ArchiveArgs) -> Result<(), CommandFailure> {
     let dir = world.data("archive");
     if args.list {
         return list(world, &dir);
     }
     if args.purged {
-        return purged::run(world, &dir);
+        return purged_sessions::run(world, &dir);
     }
     if let Some(id) = &args.restore {
         return restore(world, &dir, id, args.dry_run);
     }
     let wanted = wanted(world, args)?;
-    let live = Live::look(&world.dirs, world.now().0);
+    let live = InUseSessions::look(&world.dirs, world.now().0);
     let known = archive::list(&dir);
-    let mut bar = Bar::new(&world.ui, "archiving");
+    let mut bar = ProgressBar::new(&world.ui, "archiving");
     let all: u64 = wanted.iter().map(|(_, file)| file.bytes).sum();
     let (mut rows, mut done) = (Vec::new(), 0);
     let (mut remains, mut prompts) = (Vec::new(), archive::PromptCounts::default());
@@ -99,7 +99,7 @@ pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
         done += file.bytes;
         if args.remove {
             let gone = archive::files(owned, file);
-            let stays = archive::Remains::of(owned, file, &gone, &mut prompts);
+            let stays = archive::RemovalLeftovers::of(owned, file, &gone, &mut prompts);
             remains.push((file, stays));
         }
         rows.push(one(world, args, &dir, &known, &live, owned, file)?);
@@ -107,20 +107,20 @@ pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
     bar.clear();
     show(world, &rows)?;
     for (file, remains) in &remains {
-        removal::tell_remains(world, file, remains);
+        session_removal::tell_remains(world, file, remains);
     }
     Ok(())
 }
 
 /// The sessions that are asked for, each with what says whose files are whose.
 fn wanted(
-    world: &World,
+    world: &CommandContext,
     args: &ArchiveArgs,
-) -> Result<Vec<(Rc<OwnedFiles>, SessionFile)>, Failure> {
+) -> Result<Vec<(Rc<OwnedFiles>, SessionFile)>, CommandFailure> {
     if args.all || args.older_than.is_some() {
         let zone = world.ui.zone();
         let before = args.older_than.as_ref();
-        let before = before.map(|text| when::parse(text, world.now(), zone));
+        let before = before.map(|text| time_input::parse(text, world.now(), zone));
         let before = before.transpose()?.map_or(i64::MAX, |time| time.0);
         let found = world.walked()?;
         if found.sessions.is_empty() {
@@ -130,7 +130,7 @@ fn wanted(
         let old = found.sessions.iter().filter(|file| file.modified < before);
         let wanted: Vec<_> = old.map(|file| (Rc::clone(&owned), file.clone())).collect();
         if wanted.is_empty() {
-            return Err(Failure::nothing("no session is older than that"));
+            return Err(CommandFailure::nothing("no session is older than that"));
         }
         return Ok(wanted);
     }
@@ -143,13 +143,13 @@ fn wanted(
     let mut wanted = Vec::new();
     for session in named {
         match world.target(Some(session))? {
-            Target::Session(file) => {
-                let found = unspool_store::find::around(&file.path);
+            SessionTarget::Session(file) => {
+                let found = unspool_store::find::find_beside_transcript(&file.path);
                 wanted.push((Rc::new(OwnedFiles::new(&found)), file));
             }
-            Target::Agent(_) => {
+            SessionTarget::Agent(_) => {
                 return Err(
-                    Failure::failed("sub-agents cannot be archived on their own")
+                    CommandFailure::failed("sub-agents cannot be archived on their own")
                         .hint("archive the session that the sub-agent belongs to"),
                 );
             }
@@ -159,19 +159,19 @@ fn wanted(
 }
 
 fn one(
-    world: &World,
+    world: &CommandContext,
     args: &ArchiveArgs,
     dir: &Path,
-    known: &[Archive],
-    live: &Live,
+    known: &[SessionArchive],
+    live: &InUseSessions,
     owned: &OwnedFiles,
     file: &SessionFile,
-) -> Result<ArchiveRow, Failure> {
+) -> Result<ArchiveRow, CommandFailure> {
     if args.remove
         && let Some(why) = live.why(file)
     {
         let id = &file.id;
-        return Err(Failure::failed(format!("{id} is in use: {why}"))
+        return Err(CommandFailure::failed(format!("{id} is in use: {why}"))
             .hint("archive it without --remove, or close the session first"));
     }
     let files = archive::files(owned, file);
@@ -183,10 +183,10 @@ fn one(
     let made = match current {
         Some(archive) => archive.clone(),
         None => {
-            let session = read(&file.path, Role::Main)?.session;
+            let session = read(&file.path, TranscriptRole::Main)?.session;
             let slug = session.slug.as_deref();
             let now = world.now();
-            let wanted = archive::Wanted {
+            let wanted = archive::ArchiveRequest {
                 name: free_name(dir, &file.id, now),
                 at: now.0,
                 title: session.given_title().map(str::to_owned),
@@ -195,7 +195,7 @@ fn one(
                 files: &files,
             };
             match args.dry_run {
-                true => archive::outlook(wanted)?,
+                true => archive::preview_archive(wanted)?,
                 false => archive::make(dir, wanted)?,
             }
         }
@@ -224,9 +224,13 @@ fn free_name(dir: &Path, session: &str, now: Time) -> String {
     name
 }
 
-fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, Failure> {
+fn remove(
+    world: &CommandContext,
+    file: &SessionFile,
+    files: &[PathBuf],
+) -> Result<u64, CommandFailure> {
     let short: String = file.id.chars().take(8).collect();
-    let mut work = world.begin(Task {
+    let mut work = world.begin(JournalTask {
         at: world.now().0,
         operation: "archive".to_owned(),
         words: format!("archive {short} and remove the original"),
@@ -234,21 +238,28 @@ fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, F
         sources: vec![file.id.clone()],
         path: Some(file.path.clone()),
         roots: journal::roots(file),
-        ..Task::default()
+        ..JournalTask::default()
     })?;
-    removal::remove(&mut work, file, files)?;
+    session_removal::remove(&mut work, file, files)?;
     Ok(work.commit()?)
 }
 
-fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Failure> {
+fn restore(
+    world: &CommandContext,
+    dir: &Path,
+    id: &str,
+    dry_run: bool,
+) -> Result<(), CommandFailure> {
     let all = archive::list(dir);
     let mut meant = all.iter().filter(|one| one.id.starts_with(id));
     let Some(newest) = meant.next_back() else {
-        return Err(Failure::nothing(format!("no archive starts with `{id}`"))
-            .hint("list archives with `unspool archive --list`"));
+        return Err(
+            CommandFailure::nothing(format!("no archive starts with `{id}`"))
+                .hint("list archives with `unspool archive --list`"),
+        );
     };
     if let Some(other) = meant.find(|one| one.session != newest.session) {
-        return Err(Failure::failed(format!(
+        return Err(CommandFailure::failed(format!(
             "`{id}` is ambiguous: {} or {}",
             newest.session, other.session
         ))
@@ -263,7 +274,7 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
             None
         }
         false => {
-            let mut work = world.begin(Task {
+            let mut work = world.begin(JournalTask {
                 at: world.now().0,
                 operation: "archive".to_owned(),
                 words: format!("restore {short} from its archive"),
@@ -271,7 +282,7 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
                 sources: vec![newest.session.clone()],
                 path: transcript.clone(),
                 roots: vec![config.clone(), config.join("projects")],
-                ..Task::default()
+                ..JournalTask::default()
             })?;
             archive::restore(dir, newest, &config, &mut work)?;
             Some(work.commit()?)
@@ -299,7 +310,7 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
         } else {
             "is restored"
         },
-        amount::count(row.files as u64, "file"),
+        format::count(row.files as u64, "file"),
         clean::line(&config.display().to_string())
     )?;
     out.flush()?;
@@ -312,14 +323,14 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
 
 /// Where an archive is brought back to: where it came from, unless that is gone or another place
 /// is named. What an archive says about it counts only if it is a place that sessions live in.
-fn goal(world: &World, archive: &Archive) -> Result<PathBuf, Failure> {
+fn goal(world: &CommandContext, archive: &SessionArchive) -> Result<PathBuf, CommandFailure> {
     let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let theirs = real(&archive.config);
     let is_known = || world.dirs.iter().any(|dir| real(dir) == theirs);
     match world.dirs.first() {
         Some(first) if world.named || !archive.config.is_dir() => Ok(first.clone()),
         _ if is_known() => Ok(archive.config.clone()),
-        _ => Err(Failure::failed(format!(
+        _ => Err(CommandFailure::failed(format!(
             "{} was archived from {}, which is not a config directory in use",
             archive.session,
             archive.config.display()
@@ -328,40 +339,40 @@ fn goal(world: &World, archive: &Archive) -> Result<PathBuf, Failure> {
     }
 }
 
-fn list(world: &World, dir: &Path) -> Result<(), Failure> {
+fn list(world: &CommandContext, dir: &Path) -> Result<(), CommandFailure> {
     let mut all = archive::list(dir);
     all.reverse();
     if all.is_empty() {
-        return Err(Failure::nothing("no sessions are archived")
+        return Err(CommandFailure::nothing("no sessions are archived")
             .hint("archive sessions with `unspool archive --older-than 20d`"));
     }
     let rows: Vec<ArchiveRow> = all.iter().map(|one| row(dir, one)).collect();
     show(world, &rows)
 }
 
-fn show(world: &World, rows: &[ArchiveRow]) -> Result<(), Failure> {
+fn show(world: &CommandContext, rows: &[ArchiveRow]) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
-    let mut table = Table::new(vec![
-        Column::fixed("session"),
-        Column::fixed("archived"),
-        Column::flexible("title", 12),
-        Column::number("files"),
-        Column::number("bytes"),
-        Column::number("packed"),
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("session"),
+        TableColumn::fixed("archived"),
+        TableColumn::flexible("title", 12),
+        TableColumn::number("files"),
+        TableColumn::number("bytes"),
+        TableColumn::number("packed"),
     ]);
     for row in rows {
         if world.ui.json {
             world.ui.row(&mut out, row)?;
             continue;
         }
-        let at = Time::parse(&row.at).map(|time| amount::moment(time, world.ui.zone()));
+        let at = Time::parse(&row.at).map(|time| format::moment(time, world.ui.zone()));
         table.row([
             row.session.clone(),
             at.unwrap_or_default(),
             row.title.clone().unwrap_or_default(),
             row.files.to_string(),
-            amount::bytes(row.bytes),
-            amount::bytes(row.packed),
+            format::bytes(row.bytes),
+            format::bytes(row.packed),
         ]);
     }
     if !world.ui.json {
@@ -380,7 +391,7 @@ fn show(world: &World, rows: &[ArchiveRow]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(dir: &Path, archive: &Archive) -> ArchiveRow {
+fn row(dir: &Path, archive: &SessionArchive) -> ArchiveRow {
     let transcript = archive.files.last();
     let path = transcript.map(|file| archive.config.join(&file.path));
     ArchiveRow {

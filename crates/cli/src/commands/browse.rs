@@ -8,15 +8,15 @@ use std::sync::Arc;
 use unspool_show::wire::edit::EditResult;
 use unspool_show::wire::hit::HitRow;
 use unspool_store::{find, resolve};
-use unspool_tui::{Desk, Library, Setting};
+use unspool_tui::{BrowserBackend, BrowserOptions, LoaderOptions};
 
+use crate::command_context::{self, CommandContext};
 use crate::commands::{clone, export, ls, search};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::live;
-use crate::world::{self, World};
 
 /// Opens the browser where a person looks, else lists.
-pub fn run(mut world: World) -> Result<(), Failure> {
+pub fn run(mut world: CommandContext) -> Result<(), CommandFailure> {
     if world.ui.json || !is_screen() {
         return ls::plain(world);
     }
@@ -32,29 +32,29 @@ pub fn run(mut world: World) -> Result<(), Failure> {
         banner = Some("no Claude Code sessions on this machine: showing the bundled demo");
     }
     let here = world.here.as_deref();
-    let first = here.and_then(|here| resolve::of_here(&found, here));
+    let first = here.and_then(|here| resolve::latest_in_directory(&found, here));
     let first = first.map(|file| (file.path.clone(), file.id.clone()));
     // What commands remark would stand in the middle of the screen.
     world.ui.quiet = true;
     let world = Arc::new(world);
-    let follower = Arc::new(live::Follower::new(Arc::clone(&world)));
+    let follower = Arc::new(live::LiveFollower::new(Arc::clone(&world)));
     let style = world.ui.style();
-    let library = Library {
+    let library = LoaderOptions {
         reader: world.reader(),
         zone: style.zone,
         prices: Arc::new(world.prices().into_owned()),
     };
-    let setting = Setting {
+    let setting = BrowserOptions {
         join: Box::new({
             let follower = Arc::clone(&follower);
             move || follower.join()
         }),
         library,
-        desk: Arc::new(Hands { world }),
+        desk: Arc::new(BrowserActions { world }),
         first,
         banner: banner.map(str::to_owned),
         color: style.color,
-        clock: world::now,
+        clock: command_context::now,
         client: "claude".to_owned(),
         own: own_name(),
         fails_at: fails_at(),
@@ -86,15 +86,15 @@ fn fails_at() -> Option<u64> {
 }
 
 /// What commands do, for the browser.
-struct Hands {
-    world: Arc<World>,
+struct BrowserActions {
+    world: Arc<CommandContext>,
 }
 
-impl Hands {
-    fn told(&self, failure: &Failure) -> String {
+impl BrowserActions {
+    fn told(&self, failure: &CommandFailure) -> String {
         let told = match failure {
-            Failure::Nothing(told) | Failure::Failed(told) => told,
-            Failure::Found | Failure::Code(_) | Failure::Closed => {
+            CommandFailure::Nothing(told) | CommandFailure::Failed(told) => told,
+            CommandFailure::Found | CommandFailure::Code(_) | CommandFailure::Closed => {
                 return "interrupted".to_owned();
             }
         };
@@ -106,7 +106,7 @@ impl Hands {
     }
 }
 
-impl Desk for Hands {
+impl BrowserBackend for BrowserActions {
     fn search(
         &self,
         query: &str,

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use unspool_model::fault::FaultList;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::check::{self, Resumable};
-use unspool_model::view::profile::{Clients, Profile};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::check::{self, ResumeCheck};
+use unspool_model::view::client_profile::{ClientGroups, ClientProfile};
 use unspool_show::clean;
 use unspool_show::wire::check::{FaultRow, VerdictRow, left_out};
-use unspool_store::each;
-use unspool_store::family;
-use unspool_store::find::{self, Found};
-use unspool_store::read::Reader;
+use unspool_store::find::{self, FoundSessionFiles};
+use unspool_store::parallel;
+use unspool_store::read::SessionReader;
+use unspool_store::session_with_agents;
 use unspool_store::written_by;
 
+use crate::command_context::CommandContext;
 use crate::commands::info;
-use crate::failure::Failure;
-use crate::world::World;
+use crate::failure::CommandFailure;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -40,40 +40,40 @@ pub struct CheckArgs {
 }
 
 /// What was found out about one file.
-struct Checked {
+struct CheckedFile {
     id: String,
     path: String,
     faults: FaultList,
-    clients: Vec<Resumable>,
+    clients: Vec<ResumeCheck>,
     unknown: BTreeMap<String, BTreeMap<String, u32>>,
     agent: bool,
 }
 
-impl Checked {
+impl CheckedFile {
     fn new(
         id: &str,
         path: &Path,
         session: &Session,
-        (found, tree, asked): (&Found, &Clients, Profile),
-    ) -> Checked {
+        (found, tree, asked): (&FoundSessionFiles, &ClientGroups, ClientProfile),
+    ) -> CheckedFile {
         let mut clients = tree.clone();
-        for profile in Profile::that_matter(session) {
+        for profile in ClientProfile::that_matter(session) {
             clients.add(profile);
         }
-        let elsewhere = family::parents_beside(found, path, session);
-        Checked {
+        let elsewhere = session_with_agents::parents_beside(found, path, session);
+        CheckedFile {
             id: id.to_owned(),
             path: path.display().to_string(),
             faults: check::faults_beside(session, &elsewhere, asked),
             clients: check::resumable_among(session, &clients),
             unknown: session.unknown.clone(),
-            agent: session.role() == Role::Agent,
+            agent: session.role() == TranscriptRole::Agent,
         }
     }
 
-    fn resumes(&self, profile: Profile) -> bool {
-        let wanted = if profile == Profile::Strict {
-            Profile::NEWEST
+    fn resumes(&self, profile: ClientProfile) -> bool {
+        let wanted = if profile == ClientProfile::Strict {
+            ClientProfile::NEWEST
         } else {
             profile
         };
@@ -82,13 +82,13 @@ impl Checked {
         self.agent || client.is_none_or(|client| client.resumes && client.lost == 0)
     }
 
-    fn is_clean(&self, profile: Profile) -> bool {
+    fn is_clean(&self, profile: ClientProfile) -> bool {
         self.faults.is_empty() && self.resumes(profile)
     }
 }
 
 /// Checks sessions.
-pub fn run(world: &World, args: &CheckArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &CheckArgs) -> Result<(), CommandFailure> {
     let checked = if args.all {
         all(world)?
     } else {
@@ -107,10 +107,14 @@ pub fn run(world: &World, args: &CheckArgs) -> Result<(), Failure> {
     }
     out.flush()?;
     let clean = checked.iter().all(|one| one.is_clean(world.profile));
-    if clean { Ok(()) } else { Err(Failure::Found) }
+    if clean {
+        Ok(())
+    } else {
+        Err(CommandFailure::Found)
+    }
 }
 
-fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
+fn one(world: &CommandContext, args: &CheckArgs) -> Result<CheckedFile, CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let path = chosen.target.path();
     let session = &chosen.family.main.session;
@@ -122,7 +126,7 @@ fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
     let around = around.and_then(Path::parent).unwrap_or(path);
     let found = world.found_around(around)?;
     let tree = clients(world, &find::find(&world.dirs));
-    Ok(Checked::new(
+    Ok(CheckedFile::new(
         chosen.id(),
         path,
         session,
@@ -132,42 +136,46 @@ fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
 
 /// The clients that are asked about every session: those that a person has, who may go on in it
 /// with any of them, and the one that was named.
-fn clients(world: &World, found: &Found) -> Clients {
+fn clients(world: &CommandContext, found: &FoundSessionFiles) -> ClientGroups {
     let versions = written_by::versions(found);
     let wrote = versions
         .iter()
-        .filter_map(|version| Profile::for_version(version));
-    let named = (world.profile != Profile::Strict).then_some(world.profile);
-    let all: BTreeSet<Profile> = wrote.chain(named).collect();
+        .filter_map(|version| ClientProfile::for_version(version));
+    let named = (world.profile != ClientProfile::Strict).then_some(world.profile);
+    let all: BTreeSet<ClientProfile> = wrote.chain(named).collect();
     all.into_iter().collect()
 }
 
-fn all(world: &World) -> Result<Vec<Checked>, Failure> {
+fn all(world: &CommandContext) -> Result<Vec<CheckedFile>, CommandFailure> {
     let found = world.found()?;
-    let sessions = found
-        .sessions
-        .iter()
-        .map(|file| (file.id.clone(), file.path.clone(), file.bytes, Role::Main));
+    let sessions = found.sessions.iter().map(|file| {
+        (
+            file.id.clone(),
+            file.path.clone(),
+            file.bytes,
+            TranscriptRole::Main,
+        )
+    });
     let agents = found.agents.iter().map(|file| {
         (
             format!("agent-{}", file.id),
             file.path.clone(),
             file.bytes,
-            Role::Agent,
+            TranscriptRole::Agent,
         )
     });
-    let jobs: Vec<(String, PathBuf, u64, Role)> = sessions.chain(agents).collect();
+    let jobs: Vec<(String, PathBuf, u64, TranscriptRole)> = sessions.chain(agents).collect();
     if jobs.is_empty() {
         return Err(world.no_sessions());
     }
     let tree = clients(world, &found);
-    let reader = Reader {
+    let reader = SessionReader {
         threads: 1,
         ..world.reader()
     };
-    let results = each::map(
+    let results = parallel::map(
         &jobs,
-        each::threads(),
+        parallel::threads(),
         |job| job.2,
         |(id, path, _, role)| {
             let session = reader
@@ -177,7 +185,7 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
             Ok::<_, String>(
                 session
                     .is_conversation()
-                    .then(|| Checked::new(id, path, &session, (&found, &tree, world.profile))),
+                    .then(|| CheckedFile::new(id, path, &session, (&found, &tree, world.profile))),
             )
         },
     );
@@ -191,7 +199,11 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
     Ok(checked)
 }
 
-fn rows(world: &World, out: &mut dyn Write, one: &Checked) -> Result<(), Failure> {
+fn rows(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    one: &CheckedFile,
+) -> Result<(), CommandFailure> {
     for fault in &one.faults {
         world
             .ui
@@ -216,7 +228,12 @@ fn rows(world: &World, out: &mut dyn Write, one: &Checked) -> Result<(), Failure
 /// In a list of many, only so many faults of each session are named.
 const MOST: usize = 5;
 
-fn print(world: &World, out: &mut dyn Write, one: &Checked, alone: bool) -> Result<(), Failure> {
+fn print(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    one: &CheckedFile,
+    alone: bool,
+) -> Result<(), CommandFailure> {
     writeln!(out, "{}", clean::line(&one.path))?;
     let most = if alone { usize::MAX } else { MOST };
     for fault in one.faults.iter().take(most) {
@@ -255,7 +272,11 @@ fn print(world: &World, out: &mut dyn Write, one: &Checked, alone: bool) -> Resu
     Ok(())
 }
 
-fn summary(world: &World, out: &mut dyn Write, checked: &[Checked]) -> Result<(), Failure> {
+fn summary(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    checked: &[CheckedFile],
+) -> Result<(), CommandFailure> {
     let broken = checked
         .iter()
         .filter(|one| !one.is_clean(world.profile))
@@ -269,11 +290,11 @@ fn summary(world: &World, out: &mut dyn Write, checked: &[Checked]) -> Result<()
     }
     writeln!(out, "{} checked, {} with faults", checked.len(), broken)?;
     let clients = checked.iter().filter(|one| !one.agent);
-    let asked: BTreeSet<Profile> = clients
+    let asked: BTreeSet<ClientProfile> = clients
         .flat_map(|one| one.clients.iter().map(|client| client.profile))
         .collect();
     if !asked.is_empty() {
-        let asked: Vec<String> = asked.into_iter().map(Profile::name).collect();
+        let asked: Vec<String> = asked.into_iter().map(ClientProfile::name).collect();
         writeln!(out, "Claude Code asked: {}", asked.join(", "))?;
     }
     info::drift(out, &unknown)

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use unspool_show::wire::edit::EditResult;
 
-use crate::failure::Failure;
-use crate::surgery::{self, Order};
-use crate::wishes::{self, Wishes};
-use crate::world::{Chosen, World};
+use crate::command_context::{ChosenSession, CommandContext};
+use crate::edit_options::{self, EditOptions};
+use crate::failure::CommandFailure;
+use crate::session_edit::{self, EditRequest};
 
 /// Arguments of `clone`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct CloneArgs {
 
     /// What to keep and what to trim
     #[command(flatten)]
-    pub trims: Trims,
+    pub trims: TrimArgs,
 
     /// Put the copy into this directory's project, so that it can be resumed there
     #[arg(long, value_name = "DIR")]
@@ -59,7 +59,7 @@ pub struct CloneArgs {
 
 /// Everything that can be taken from a session.
 #[derive(Debug, Default, Args)]
-pub struct Trims {
+pub struct TrimArgs {
     /// Trim tool calls by preset: default, aggressive, heavy, extreme, or your own
     #[arg(long, value_name = "NAME", help_heading = "Tools")]
     pub preset: Option<String>,
@@ -183,67 +183,71 @@ pub enum StripMode {
 }
 
 /// What a copy trimmed as a preset says would be; nothing is written.
-pub fn preview(world: &World, chosen: Chosen, preset: &str) -> Result<EditResult, Failure> {
-    let trims = Trims {
+pub fn preview(
+    world: &CommandContext,
+    chosen: ChosenSession,
+    preset: &str,
+) -> Result<EditResult, CommandFailure> {
+    let trims = TrimArgs {
         preset: Some(preset.to_owned()),
-        ..Trims::default()
+        ..TrimArgs::default()
     };
-    let wishes = Wishes::new(world, &trims)?.dry(true);
-    let order = Order {
+    let wishes = EditOptions::new(world, &trims)?.dry(true);
+    let order = EditRequest {
         operation: "clone",
         words: wishes.words(),
         dry_run: true,
-        ..Order::default()
+        ..EditRequest::default()
     };
-    let mut result = surgery::copy(world, chosen, &order, &wishes)?;
+    let mut result = session_edit::copy(world, chosen, &order, &wishes)?;
     world.mask_in(&mut result.title);
     Ok(result)
 }
 
 /// Makes the copy.
-pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
-    let wishes = Wishes::new(world, &args.trims)?.dry(args.dry_run);
+pub fn run(world: &CommandContext, args: &CloneArgs) -> Result<(), CommandFailure> {
+    let wishes = EditOptions::new(world, &args.trims)?.dry(args.dry_run);
     if args
         .title
         .as_ref()
         .is_some_and(|title| title.trim().is_empty())
     {
-        return Err(Failure::failed("the title is empty").hint("pass a non-empty title"));
+        return Err(CommandFailure::failed("the title is empty").hint("pass a non-empty title"));
     }
     let chosen = world.choose(args.session.as_deref())?;
-    let order = Order {
+    let order = EditRequest {
         operation: "clone",
         words: wishes.words(),
-        options: wishes::typed(),
+        options: edit_options::typed(),
         title: args.title.clone(),
         cwd: args.cwd.clone(),
         new_uuids: args.new_uuids,
         keep_tree: args.keep_tree,
         dry_run: args.dry_run,
     };
-    let result = surgery::copy(world, chosen, &order, &wishes)?;
-    surgery::tell(world, &result)
+    let result = session_edit::copy(world, chosen, &order, &wishes)?;
+    session_edit::print_result(world, &result)
 }
 
 /// Makes a copy by a preset, or a whole one, or says what it would be: for screens.
 pub fn by_preset(
-    world: &World,
+    world: &CommandContext,
     session: &OsStr,
     preset: Option<&str>,
     dry_run: bool,
-) -> Result<EditResult, Failure> {
-    let trims = Trims {
+) -> Result<EditResult, CommandFailure> {
+    let trims = TrimArgs {
         preset: preset.map(str::to_owned),
-        ..Trims::default()
+        ..TrimArgs::default()
     };
-    let wishes = Wishes::new(world, &trims)?.dry(dry_run);
+    let wishes = EditOptions::new(world, &trims)?.dry(dry_run);
     let options = preset.map(|preset| vec!["--preset".to_owned(), preset.to_owned()]);
-    let order = Order {
+    let order = EditRequest {
         operation: "clone",
         words: wishes.words(),
         options: options.unwrap_or_default(),
         dry_run,
-        ..Order::default()
+        ..EditRequest::default()
     };
-    surgery::copy(world, world.choose(Some(session))?, &order, &wishes)
+    session_edit::copy(world, world.choose(Some(session))?, &order, &wishes)
 }

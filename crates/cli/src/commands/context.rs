@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::view::context::{self, Context};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
+use unspool_model::view::context::{self, ContextUsage};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::file::ContextRow;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
@@ -24,12 +24,12 @@ pub struct ContextArgs {
 }
 
 /// Shows what fills the context.
-pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &ContextArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let context = context::context(&main.session, &main.source, args.most);
     if context.categories.is_empty() {
-        return Err(Failure::nothing("the session has no context"));
+        return Err(CommandFailure::nothing("the session has no context"));
     }
     let mut out = world.ui.out();
     if world.ui.json {
@@ -43,18 +43,18 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
     } else {
         "estimated"
     };
-    writeln!(out, "{} tokens, {how}\n", amount::tokens(context.tokens))?;
-    let mut table = Table::new(vec![
-        Column::fixed("what"),
-        Column::number("tokens"),
-        Column::number("share"),
-        Column::fixed(""),
-        Column::flexible("freed by", 8),
+    writeln!(out, "{} tokens, {how}\n", format::tokens(context.tokens))?;
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("what"),
+        TableColumn::number("tokens"),
+        TableColumn::number("share"),
+        TableColumn::fixed(""),
+        TableColumn::flexible("freed by", 8),
     ]);
     for row in &context.categories {
         table.row([
             row.category.clone(),
-            amount::tokens(row.tokens),
+            format::tokens(row.tokens),
             percent(row.share),
             bar(row.share),
             row.freed_by
@@ -65,16 +65,16 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
     table.write(&mut out, &world.ui.style())?;
     if !context.largest.is_empty() {
         writeln!(out, "\nlargest blocks")?;
-        let mut table = Table::new(vec![
-            Column::number("tokens"),
-            Column::number("share"),
-            Column::number("line"),
-            Column::fixed("what"),
-            Column::flexible("", 16),
+        let mut table = TextTable::new(vec![
+            TableColumn::number("tokens"),
+            TableColumn::number("share"),
+            TableColumn::number("line"),
+            TableColumn::fixed("what"),
+            TableColumn::flexible("", 16),
         ]);
         for item in &context.largest {
             table.row([
-                amount::tokens(item.tokens),
+                format::tokens(item.tokens),
                 percent(item.share),
                 item.line.to_string(),
                 item.category.clone(),
@@ -87,7 +87,7 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
 }
 
 /// Categories, then the largest pieces.
-pub fn rows(context: &Context) -> Vec<ContextRow> {
+pub fn rows(context: &ContextUsage) -> Vec<ContextRow> {
     let categories = context.categories.iter().map(ContextRow::from);
     let pieces = context.largest.iter().map(ContextRow::from);
     categories.chain(pieces).collect()

@@ -6,8 +6,8 @@ mod run;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `daemon`.
 #[derive(Debug, Args)]
@@ -21,12 +21,12 @@ Optional: `ls`, `status`, `watch` and the hook use it if it is running and work 
 pub struct DaemonArgs {
     /// What to do
     #[command(subcommand)]
-    pub action: Action,
+    pub action: DaemonAction,
 }
 
 /// What to do with the daemon.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum DaemonAction {
     /// Start the daemon in the background
     Start,
     /// Stop the daemon
@@ -40,25 +40,27 @@ pub enum Action {
 }
 
 /// Does it.
-pub fn run(world: World, args: &DaemonArgs) -> Result<(), Failure> {
+pub fn run(world: CommandContext, args: &DaemonArgs) -> Result<(), CommandFailure> {
     if world.demo.is_some() {
-        return Err(Failure::failed("the daemon does not support `--demo`")
-            .hint("use `unspool --demo watch`"));
+        return Err(
+            CommandFailure::failed("the daemon does not support `--demo`")
+                .hint("use `unspool --demo watch`"),
+        );
     }
-    if let Action::Install = args.action {
+    if let DaemonAction::Install = args.action {
         return install::run(&world);
     }
     #[cfg(unix)]
     match args.action {
-        Action::Start => run::start(&world),
-        Action::Stop => run::stop(&world),
-        Action::Status => run::status(&world),
-        Action::Install => Ok(()),
-        Action::Run => run::be(world),
+        DaemonAction::Start => run::start(&world),
+        DaemonAction::Stop => run::stop(&world),
+        DaemonAction::Status => run::status(&world),
+        DaemonAction::Install => Ok(()),
+        DaemonAction::Run => run::run_foreground(world),
     }
     #[cfg(not(unix))]
     Err(
-        Failure::failed("the daemon is not supported on this system")
+        CommandFailure::failed("the daemon is not supported on this system")
             .hint("`unspool serve` and `unspool watch` do the same in the foreground"),
     )
 }

@@ -10,21 +10,21 @@ use std::path::PathBuf;
 use clap::Args;
 use unspool_model::block::one_line;
 use unspool_model::time::Time;
-use unspool_show::table::{Column, Table};
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::log::DeleteRow;
-use unspool_show::{amount, clean};
-use unspool_store::archive::{self, PromptCounts, Remains};
+use unspool_show::{clean, format};
+use unspool_store::archive::{self, PromptCounts, RemovalLeftovers};
 use unspool_store::find::{self, SessionFile};
-use unspool_store::journal::{self, Listed, Step, Task};
-use unspool_store::live::Live;
-use unspool_store::owned::OwnedFiles;
-use unspool_store::resolve::Target;
-use unspool_store::{Role, read};
+use unspool_store::journal::{self, JournalStep, JournalTask, ListedJournalEntry};
+use unspool_store::owned_files::OwnedFiles;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_in_use::InUseSessions;
+use unspool_store::{TranscriptRole, read};
 
-use crate::failure::Failure;
-use crate::removal;
-use crate::when;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::session_removal;
+use crate::time_input;
 
 /// Arguments of `delete`.
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ const OPERATION: &str = "delete";
 const TITLE: usize = 80;
 
 /// Deletes sessions, or looks after the trash.
-pub fn run(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &DeleteArgs) -> Result<(), CommandFailure> {
     if args.list {
         return list(world, args);
     }
@@ -81,32 +81,36 @@ pub fn run(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     }
     show(world, &rows)?;
     for (file, _, remains) in &wanted {
-        removal::tell_remains(world, file, remains);
+        session_removal::tell_remains(world, file, remains);
     }
     Ok(())
 }
 
 /// A session, its files, and what stays of it.
-type Wanted = (SessionFile, Vec<PathBuf>, Remains);
+type Wanted = (SessionFile, Vec<PathBuf>, RemovalLeftovers);
 
 /// The sessions with their files. Nothing is begun while one of them is in use.
-fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<Wanted>, Failure> {
-    let live = Live::look(&world.dirs, world.now().0);
+fn wanted(world: &CommandContext, args: &DeleteArgs) -> Result<Vec<Wanted>, CommandFailure> {
+    let live = InUseSessions::look(&world.dirs, world.now().0);
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut prompts = PromptCounts::default();
     for session in &args.sessions {
-        let Target::Session(file) = world.target(Some(session))? else {
-            return Err(Failure::failed("sub-agents cannot be deleted on their own")
-                .hint("delete the session that the sub-agent belongs to"));
+        let SessionTarget::Session(file) = world.target(Some(session))? else {
+            return Err(
+                CommandFailure::failed("sub-agents cannot be deleted on their own")
+                    .hint("delete the session that the sub-agent belongs to"),
+            );
         };
         if let Some(why) = live.why(&file) {
-            return Err(Failure::failed(format!("{} is in use: {why}", file.id))
-                .hint("close the session first"));
+            return Err(
+                CommandFailure::failed(format!("{} is in use: {why}", file.id))
+                    .hint("close the session first"),
+            );
         }
-        let owned = OwnedFiles::new(&find::around(&file.path));
+        let owned = OwnedFiles::new(&find::find_beside_transcript(&file.path));
         let files = archive::files(&owned, &file);
         if !wanted.iter().any(|(known, ..)| known.path == file.path) {
-            let remains = Remains::of(&owned, &file, &files, &mut prompts);
+            let remains = RemovalLeftovers::of(&owned, &file, &files, &mut prompts);
             wanted.push((file, files, remains));
         }
     }
@@ -114,12 +118,12 @@ fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<Wanted>, Failure> {
 }
 
 fn delete(
-    world: &World,
+    world: &CommandContext,
     file: &SessionFile,
     files: &[PathBuf],
     dry_run: bool,
-) -> Result<DeleteRow, Failure> {
-    let title = read(&file.path, Role::Main)
+) -> Result<DeleteRow, CommandFailure> {
+    let title = read(&file.path, TranscriptRole::Main)
         .ok()
         .and_then(|read| read.session.own_title().map(one_line));
     let mut shown: Option<String> = title.map(|title| title.chars().take(TITLE).collect());
@@ -144,24 +148,27 @@ fn delete(
     }
     let short: String = file.id.chars().take(8).collect();
     let named = row.title.as_ref().map(|title| format!(" “{title}”"));
-    let mut work = world.begin(Task {
+    let mut work = world.begin(JournalTask {
         at: world.now().0,
         operation: OPERATION.to_owned(),
         words: format!("delete {short}{}", named.unwrap_or_default()),
         sources: vec![file.id.clone()],
         path: Some(file.path.clone()),
         roots: journal::roots(file),
-        ..Task::default()
+        ..JournalTask::default()
     })?;
-    removal::remove(&mut work, file, files)?;
+    session_removal::remove(&mut work, file, files)?;
     row.n = Some(work.commit()?);
     Ok(row)
 }
 
 /// What is in the trash, the oldest first.
-fn trash(world: &World, args: &DeleteArgs) -> Result<Vec<Listed>, Failure> {
+fn trash(
+    world: &CommandContext,
+    args: &DeleteArgs,
+) -> Result<Vec<ListedJournalEntry>, CommandFailure> {
     let before = args.older_than.as_ref();
-    let before = before.map(|text| when::parse(text, world.now(), world.ui.zone()));
+    let before = before.map(|text| time_input::parse(text, world.now(), world.ui.zone()));
     let before = before.transpose()?;
     let mut list = world.journal().list()?;
     list.retain(|one| {
@@ -172,10 +179,10 @@ fn trash(world: &World, args: &DeleteArgs) -> Result<Vec<Listed>, Failure> {
     Ok(list)
 }
 
-fn row(one: &Listed) -> DeleteRow {
+fn row(one: &ListedJournalEntry) -> DeleteRow {
     let (entry, task) = (&one.entry, &one.entry.task);
     let removed = entry.steps.iter().filter_map(|step| match step {
-        Step::Removed { path, before } => Some((path, before.mark.size)),
+        JournalStep::Removed { path, before } => Some((path, before.mark.size)),
         _ => None,
     });
     let title = task.words.split_once('“').map(|(_, title)| title);
@@ -198,10 +205,10 @@ fn row(one: &Listed) -> DeleteRow {
     }
 }
 
-fn list(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+fn list(world: &CommandContext, args: &DeleteArgs) -> Result<(), CommandFailure> {
     let rows: Vec<DeleteRow> = trash(world, args)?.iter().map(row).collect();
     if rows.is_empty() {
-        return Err(Failure::nothing("the trash is empty"));
+        return Err(CommandFailure::nothing("the trash is empty"));
     }
     let mut out = world.ui.out();
     if world.ui.json {
@@ -210,23 +217,23 @@ fn list(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
         }
         return Ok(out.flush()?);
     }
-    let mut table = Table::new(vec![
-        Column::number("n"),
-        Column::fixed("deleted"),
-        Column::fixed("session"),
-        Column::flexible("title", 16),
-        Column::number("files"),
-        Column::number("size"),
+    let mut table = TextTable::new(vec![
+        TableColumn::number("n"),
+        TableColumn::fixed("deleted"),
+        TableColumn::fixed("session"),
+        TableColumn::flexible("title", 16),
+        TableColumn::number("files"),
+        TableColumn::number("size"),
     ]);
     for row in rows {
         let at = row.at.as_deref().and_then(Time::parse);
         table.row([
             row.n.map_or_else(String::new, |n| n.to_string()),
-            at.map_or_else(String::new, |at| amount::moment(at, world.ui.zone())),
+            at.map_or_else(String::new, |at| format::moment(at, world.ui.zone())),
             row.session.chars().take(8).collect(),
             row.title.unwrap_or_default(),
             row.files.len().to_string(),
-            amount::bytes(row.bytes),
+            format::bytes(row.bytes),
         ]);
     }
     table.write(&mut out, &world.ui.style())?;
@@ -235,10 +242,12 @@ fn list(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn empty(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+fn empty(world: &CommandContext, args: &DeleteArgs) -> Result<(), CommandFailure> {
     let trash = trash(world, args)?;
     if trash.is_empty() {
-        return Err(Failure::nothing("the trash contains nothing to remove"));
+        return Err(CommandFailure::nothing(
+            "the trash contains nothing to remove",
+        ));
     }
     if !args.dry_run {
         let numbers: Vec<u64> = trash.iter().map(|one| one.entry.number).collect();
@@ -252,7 +261,7 @@ fn empty(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     show(world, &rows.collect::<Vec<_>>())
 }
 
-fn show(world: &World, rows: &[DeleteRow]) -> Result<(), Failure> {
+fn show(world: &CommandContext, rows: &[DeleteRow]) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     for row in rows {
         if world.ui.json {
@@ -274,8 +283,8 @@ fn show(world: &World, rows: &[DeleteRow]) -> Result<(), Failure> {
             "{}{} {said}: {}, {}",
             clean::line(&row.session),
             clean::line(&title),
-            amount::count(row.files.len() as u64, "file"),
-            amount::bytes(row.bytes)
+            format::count(row.files.len() as u64, "file"),
+            format::bytes(row.bytes)
         )?;
         for file in row.files.iter().filter(|_| row.dry_run) {
             writeln!(out, "  {}", clean::line(file))?;

@@ -7,23 +7,25 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::row;
-use unspool_show::amount;
-use unspool_show::document::{self, Detail, Format, Options, Whole};
+use unspool_model::view::messages::{self, ResumeResult};
+use unspool_model::view::session_row;
+use unspool_show::document::{
+    self, DocumentDetail, DocumentFormat, DocumentOptions, DocumentSource,
+};
+use unspool_show::format;
 use unspool_show::wire::export::ExportRow;
-use unspool_show::wire::session::{Place, SessionRow};
+use unspool_show::wire::session::{SessionFileInfo, SessionJson};
 use unspool_store::long_lines;
 use unspool_store::open;
-use unspool_store::output_file::{self, Existing, OutputFile};
+use unspool_store::output_file::{self, ExistingFilePolicy, OutputFile};
 use unspool_store::project;
-use unspool_store::read::Reader;
-use unspool_store::resolve::Target;
+use unspool_store::read::SessionReader;
+use unspool_store::resolve::SessionTarget;
 
+use crate::command_context::{ChosenSession, CommandContext};
 use crate::commands::ls;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::secrets;
-use crate::world::{Chosen, World};
 
 /// Arguments of `export`.
 #[derive(Debug, Default, Args)]
@@ -54,7 +56,7 @@ pub struct ExportArgs {
 
     /// Output format [default: from the file name]
     #[arg(long, value_name = "FORMAT")]
-    pub to: Option<FormatArg>,
+    pub to: Option<ExportFormatArg>,
 
     /// Output file, or directory (one file per session and an index); `-` is standard output
     #[arg(short, long, value_name = "PATH")]
@@ -62,7 +64,7 @@ pub struct ExportArgs {
 
     /// How much of each session to include [default: full for html, high for md and txt]
     #[arg(long, value_name = "HOW")]
-    pub detail: Option<DetailArg>,
+    pub detail: Option<ExportDetailArg>,
 
     /// Do not mask keys, tokens and passwords
     #[arg(long)]
@@ -79,7 +81,7 @@ pub struct ExportArgs {
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
+pub enum ExportFormatArg {
     /// One self-contained HTML page
     Html,
     /// Markdown
@@ -94,22 +96,22 @@ pub enum FormatArg {
     Messages,
 }
 
-impl FormatArg {
-    fn format(self) -> Format {
+impl ExportFormatArg {
+    fn format(self) -> DocumentFormat {
         match self {
-            FormatArg::Html => Format::Html,
-            FormatArg::Md => Format::Markdown,
-            FormatArg::Txt => Format::Text,
-            FormatArg::Json => Format::Json,
-            FormatArg::Jsonl => Format::Jsonl,
-            FormatArg::Messages => Format::Messages,
+            ExportFormatArg::Html => DocumentFormat::Html,
+            ExportFormatArg::Md => DocumentFormat::Markdown,
+            ExportFormatArg::Txt => DocumentFormat::Text,
+            ExportFormatArg::Json => DocumentFormat::Json,
+            ExportFormatArg::Jsonl => DocumentFormat::Jsonl,
+            ExportFormatArg::Messages => DocumentFormat::Messages,
         }
     }
 }
 
 /// How much of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DetailArg {
+pub enum ExportDetailArg {
     /// Everything
     Full,
     /// Without thinking and notes
@@ -122,34 +124,34 @@ pub enum DetailArg {
     Prompts,
 }
 
-impl DetailArg {
+impl ExportDetailArg {
     /// What nobody asked otherwise gets: a page folds what few want to read, and elsewhere it
     /// would stand between everything else.
-    fn of(format: Format) -> DetailArg {
+    fn of(format: DocumentFormat) -> ExportDetailArg {
         match format {
-            Format::Markdown | Format::Text => DetailArg::High,
-            _ => DetailArg::Full,
+            DocumentFormat::Markdown | DocumentFormat::Text => ExportDetailArg::High,
+            _ => ExportDetailArg::Full,
         }
     }
 
-    fn detail(self) -> Detail {
+    fn detail(self) -> DocumentDetail {
         match self {
-            DetailArg::Full => Detail::Full,
-            DetailArg::High => Detail::High,
-            DetailArg::Low => Detail::Low,
-            DetailArg::Minimal => Detail::Minimal,
-            DetailArg::Prompts => Detail::Prompts,
+            ExportDetailArg::Full => DocumentDetail::Full,
+            ExportDetailArg::High => DocumentDetail::High,
+            ExportDetailArg::Low => DocumentDetail::Low,
+            ExportDetailArg::Minimal => DocumentDetail::Minimal,
+            ExportDetailArg::Prompts => DocumentDetail::Prompts,
         }
     }
 }
 
 /// Exports sessions.
-pub fn run(world: World, args: &ExportArgs) -> Result<(), Failure> {
-    let world = World {
+pub fn run(world: CommandContext, args: &ExportArgs) -> Result<(), CommandFailure> {
+    let world = CommandContext {
         reveal: world.reveal || args.no_redact,
         ..world
     };
-    let export = Export::new(&world, args)?;
+    let export = ExportRequest::new(&world, args)?;
     let targets = targets(&world, args)?;
     match folder(args, targets.len()) {
         Some(folder) => export.folder(&folder, targets),
@@ -158,8 +160,12 @@ pub fn run(world: World, args: &ExportArgs) -> Result<(), Failure> {
 }
 
 /// Writes one session into the current directory, under a name that is free: for screens.
-pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, Failure> {
-    let to = FormatArg::from_str(format, true).map_err(Failure::failed)?;
+pub fn beside(
+    world: &CommandContext,
+    session: &OsStr,
+    format: &str,
+) -> Result<PathBuf, CommandFailure> {
+    let to = ExportFormatArg::from_str(format, true).map_err(CommandFailure::failed)?;
     let target = world.target(Some(session))?;
     let id = id_of(&target);
     let short = id.get(..8).unwrap_or(&id);
@@ -174,7 +180,7 @@ pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, F
     };
     let mut names = (1..).map(name);
     let free = names.find(|name| name.symlink_metadata().is_err());
-    let path = free.ok_or_else(|| Failure::failed("no unused file name found"))?;
+    let path = free.ok_or_else(|| CommandFailure::failed("no unused file name found"))?;
     let args = ExportArgs {
         sessions: Vec::new(),
         all: false,
@@ -186,27 +192,27 @@ pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, F
         max_chars: None,
         force: false,
     };
-    Export::new(world, &args)?.single(vec![target])?;
+    ExportRequest::new(world, &args)?.single(vec![target])?;
     Ok(std::path::absolute(&path).unwrap_or(path))
 }
 
 /// Writes a session that is open already.
 pub fn document(
-    world: &World,
+    world: &CommandContext,
     args: &ExportArgs,
-    chosen: &Chosen,
+    chosen: &ChosenSession,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let export = Export::new(world, args)?;
+) -> Result<(), CommandFailure> {
+    let export = ExportRequest::new(world, args)?;
     export.write(out, chosen, &row(world, chosen))
 }
 
 /// What is asked for, of any session.
-struct Export<'a> {
-    world: &'a World,
+struct ExportRequest<'a> {
+    world: &'a CommandContext,
     args: &'a ExportArgs,
-    format: Format,
-    options: Options,
+    format: DocumentFormat,
+    options: DocumentOptions,
 }
 
 impl ExportArgs {
@@ -217,18 +223,25 @@ impl ExportArgs {
 }
 
 /// The sessions that are asked for.
-fn targets(world: &World, args: &ExportArgs) -> Result<Vec<Target>, Failure> {
+fn targets(
+    world: &CommandContext,
+    args: &ExportArgs,
+) -> Result<Vec<SessionTarget>, CommandFailure> {
     if args.all {
         let found = world.found()?;
         if found.sessions.is_empty() {
             return Err(world.no_sessions());
         }
-        return Ok(found.sessions.into_iter().map(Target::Session).collect());
+        return Ok(found
+            .sessions
+            .into_iter()
+            .map(SessionTarget::Session)
+            .collect());
     }
     if args.sessions.is_empty() {
         return Ok(vec![world.target(None)?]);
     }
-    let mut targets: Vec<Target> = Vec::new();
+    let mut targets: Vec<SessionTarget> = Vec::new();
     for argument in &args.sessions {
         let target = world.target(Some(argument))?;
         if !targets.iter().any(|other| other.path() == target.path()) {
@@ -247,47 +260,52 @@ fn folder(args: &ExportArgs, sessions: usize) -> Option<PathBuf> {
 }
 
 /// The format that the end of a name stands for.
-fn format_of(path: &Path) -> Option<Format> {
+fn format_of(path: &Path) -> Option<DocumentFormat> {
     let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     let ends = |ending: &str| name.ends_with(ending);
     match () {
-        () if ends(".messages.json") => Some(Format::Messages),
-        () if ends(".htm") => Some(Format::Html),
-        () if ends(".markdown") => Some(Format::Markdown),
-        () => Format::ALL
+        () if ends(".messages.json") => Some(DocumentFormat::Messages),
+        () if ends(".htm") => Some(DocumentFormat::Html),
+        () if ends(".markdown") => Some(DocumentFormat::Markdown),
+        () => DocumentFormat::ALL
             .into_iter()
             .find(|format| ends(&format!(".{}", format.extension()))),
     }
 }
 
-impl<'a> Export<'a> {
-    fn new(world: &'a World, args: &'a ExportArgs) -> Result<Export<'a>, Failure> {
-        let named = args.to.map(FormatArg::format);
+impl<'a> ExportRequest<'a> {
+    fn new(
+        world: &'a CommandContext,
+        args: &'a ExportArgs,
+    ) -> Result<ExportRequest<'a>, CommandFailure> {
+        let named = args.to.map(ExportFormatArg::format);
         let format = named.or_else(|| format_of(args.place()?));
         let format = format.ok_or_else(|| {
-            Failure::failed("no output format given")
+            CommandFailure::failed("no output format given")
                 .hint("use `--to html`, md, txt, json, jsonl or messages")
         })?;
-        let detail = args.detail.unwrap_or_else(|| DetailArg::of(format));
-        if !format.is_for_people() && detail != DetailArg::Full {
-            return Err(Failure::failed(format!(
+        let detail = args.detail.unwrap_or_else(|| ExportDetailArg::of(format));
+        if !format.is_for_people() && detail != ExportDetailArg::Full {
+            return Err(CommandFailure::failed(format!(
                 "--detail does not apply to {}, which is always complete",
                 format.name()
             ))
             .hint("use it with html, md or txt"));
         }
-        if matches!(format, Format::Jsonl | Format::Messages) && args.max_chars.is_some() {
-            return Err(Failure::failed(format!(
+        if matches!(format, DocumentFormat::Jsonl | DocumentFormat::Messages)
+            && args.max_chars.is_some()
+        {
+            return Err(CommandFailure::failed(format!(
                 "--max-chars does not apply to {}, which must stay valid",
                 format.name()
             ))
             .hint("use it with html, md, txt or json; `unspool clone` trims sessions"));
         }
-        Ok(Export {
+        Ok(ExportRequest {
             world,
             args,
             format,
-            options: Options {
+            options: DocumentOptions {
                 detail: detail.detail(),
                 max_chars: args.max_chars,
                 zone: world.ui.zone().clone(),
@@ -296,26 +314,31 @@ impl<'a> Export<'a> {
     }
 
     /// Reads a session, without secrets unless they are asked for.
-    fn look(&self, target: Target) -> Result<Chosen, Failure> {
+    fn look(&self, target: SessionTarget) -> Result<ChosenSession, CommandFailure> {
         let reader = self.world.reader();
         let mask = match self.format.is_for_people() {
             true => reader.mask.map(|_| secrets::page_masker()),
             false => reader.mask,
         };
-        self.world.look_by(&Reader { mask, ..reader }, target)
+        self.world
+            .look_by(&SessionReader { mask, ..reader }, target)
     }
 
     /// One session, to a file or to standard output.
-    fn single(&self, targets: Vec<Target>) -> Result<(), Failure> {
+    fn single(&self, targets: Vec<SessionTarget>) -> Result<(), CommandFailure> {
         let several = targets.len() > 1 || self.args.all;
         let Some(target) = targets.into_iter().next().filter(|_| !several) else {
-            return Err(Failure::failed("several sessions need an output directory")
-                .hint("name one with `-o DIR/`"));
+            return Err(
+                CommandFailure::failed("several sessions need an output directory")
+                    .hint("name one with `-o DIR/`"),
+            );
         };
         let Some(path) = self.args.place() else {
-            if self.format == Format::Html && self.world.ui.is_terminal() {
-                return Err(Failure::failed("refusing to print HTML to a terminal")
-                    .hint("name a file with `-o page.html`"));
+            if self.format == DocumentFormat::Html && self.world.ui.is_terminal() {
+                return Err(
+                    CommandFailure::failed("refusing to print HTML to a terminal")
+                        .hint("name a file with `-o page.html`"),
+                );
             }
             let chosen = self.look(target)?;
             let row = row(self.world, &chosen);
@@ -331,7 +354,7 @@ impl<'a> Export<'a> {
     }
 
     /// Many sessions: one file each, and an index.
-    fn folder(&self, folder: &Path, targets: Vec<Target>) -> Result<(), Failure> {
+    fn folder(&self, folder: &Path, targets: Vec<SessionTarget>) -> Result<(), CommandFailure> {
         let name = |id: &str| format!("{}.{}", safe_name(id), self.format.extension());
         let index = document::index::name(self.format).map(|name| folder.join(name));
         for target in &targets {
@@ -339,13 +362,13 @@ impl<'a> Export<'a> {
         }
         index.iter().try_for_each(|index| self.free(index))?;
         make_folder(folder)?;
-        let mut rows: Vec<(String, SessionRow)> = Vec::new();
+        let mut rows: Vec<(String, SessionJson)> = Vec::new();
         let mut failed = 0;
         for target in targets {
             let source = target.path().to_owned();
             let chosen = match self.look(target) {
                 Ok(chosen) => chosen,
-                Err(Failure::Failed(told) | Failure::Nothing(told)) => {
+                Err(CommandFailure::Failed(told) | CommandFailure::Nothing(told)) => {
                     self.world
                         .ui
                         .warn(&format!("{}: {}", source.display(), told.message));
@@ -355,7 +378,7 @@ impl<'a> Export<'a> {
                 Err(other) => return Err(other),
             };
             let row = row(self.world, &chosen);
-            let meant = |wanted: &String| project::is_meant(&row.project, wanted);
+            let meant = |wanted: &String| project::project_matches(&row.project, wanted);
             let empty = self.args.all && !chosen.family.main.session.is_used();
             if empty || !self.args.project.as_ref().is_none_or(meant) {
                 continue;
@@ -372,7 +395,7 @@ impl<'a> Export<'a> {
             } else {
                 "no session matches"
             };
-            return Err(Failure::nothing(why).hint("list them with `unspool ls`"));
+            return Err(CommandFailure::nothing(why).hint("list them with `unspool ls`"));
         }
         let Some(index) = index else { return Ok(()) };
         rows.sort_by(|(_, a), (_, b)| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
@@ -387,7 +410,7 @@ impl<'a> Export<'a> {
     }
 
     /// Refuses what would be lost, and what would become a session.
-    fn free(&self, path: &Path) -> Result<(), Failure> {
+    fn free(&self, path: &Path) -> Result<(), CommandFailure> {
         let name = path.display();
         // The folder may not be there yet; what it will be in is.
         let folders = path.ancestors().skip(1);
@@ -402,18 +425,18 @@ impl<'a> Export<'a> {
             projects.is_ok_and(|projects| real.starts_with(projects))
         };
         if self.world.dirs.iter().any(theirs) {
-            return Err(
-                Failure::failed(format!("{name} is in Claude Code's projects directory"))
-                    .hint("write to another directory"),
-            );
+            return Err(CommandFailure::failed(format!(
+                "{name} is in Claude Code's projects directory"
+            ))
+            .hint("write to another directory"));
         }
         Ok(output_file::check(path, self.existing())?)
     }
 
-    fn existing(&self) -> Existing {
+    fn existing(&self) -> ExistingFilePolicy {
         match self.args.force {
-            true => Existing::Replace,
-            false => Existing::Refuse,
+            true => ExistingFilePolicy::Replace,
+            false => ExistingFilePolicy::Refuse,
         }
     }
 
@@ -422,20 +445,20 @@ impl<'a> Export<'a> {
         &self,
         path: &Path,
         session: &str,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        write: impl FnOnce(&mut dyn Write) -> Result<(), CommandFailure>,
+    ) -> Result<(), CommandFailure> {
         let mut out = OutputFile::create(path, self.existing())?;
         write(&mut out)?;
         let bytes = out.finish()?;
         self.told(path, session, bytes)
     }
 
-    fn told(&self, path: &Path, session: &str, bytes: u64) -> Result<(), Failure> {
+    fn told(&self, path: &Path, session: &str, bytes: u64) -> Result<(), CommandFailure> {
         if !self.world.ui.json {
             self.world.ui.note(&format!(
                 "wrote {} ({})",
                 path.display(),
-                amount::bytes(bytes)
+                format::bytes(bytes)
             ));
             return Ok(());
         }
@@ -451,15 +474,20 @@ impl<'a> Export<'a> {
     }
 
     /// Writes one session.
-    fn write(&self, out: &mut dyn Write, chosen: &Chosen, row: &SessionRow) -> Result<(), Failure> {
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        chosen: &ChosenSession,
+        row: &SessionJson,
+    ) -> Result<(), CommandFailure> {
         match self.format {
-            Format::Jsonl => return self.lines(out, chosen),
-            Format::Messages => return self.messages(out, chosen),
+            DocumentFormat::Jsonl => return self.lines(out, chosen),
+            DocumentFormat::Messages => return self.messages(out, chosen),
             _ => {}
         }
         let main = &chosen.family.main;
         let agents = chosen.family.told();
-        let whole = Whole {
+        let whole = DocumentSource {
             session: &main.session,
             source: &main.source,
             agents: &agents,
@@ -469,7 +497,7 @@ impl<'a> Export<'a> {
     }
 
     /// The file, byte for byte but for its secrets.
-    fn lines(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
+    fn lines(&self, out: &mut dyn Write, chosen: &ChosenSession) -> Result<(), CommandFailure> {
         let path = chosen.target.path();
         let (mut file, _) = open::open(path)?;
         if self.world.reveal {
@@ -479,26 +507,26 @@ impl<'a> Export<'a> {
         Ok(long_lines::mask_lines(&file, secrets::masker(), out)?)
     }
 
-    fn messages(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
+    fn messages(&self, out: &mut dyn Write, chosen: &ChosenSession) -> Result<(), CommandFailure> {
         let main = &chosen.family.main;
         let why = match messages::messages(&main.session, &main.source, self.world.profile) {
-            Resume::Messages(all) => {
+            ResumeResult::Messages(all) => {
                 writeln!(out, "{}", messages::to_json(&all))?;
                 return Ok(());
             }
-            Resume::NoConversation => "would find no conversation",
-            Resume::Hangs => "would hang",
+            ResumeResult::NoConversation => "would find no conversation",
+            ResumeResult::Hangs => "would hang",
         };
         let client = self.world.profile.name();
         Err(
-            Failure::nothing(format!("Claude Code {client} {why} in {}", chosen.path()))
+            CommandFailure::nothing(format!("Claude Code {client} {why} in {}", chosen.path()))
                 .hint("see why with `unspool check`"),
         )
     }
 }
 
 /// What is known about a session, without secrets.
-pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
+pub fn row(world: &CommandContext, chosen: &ChosenSession) -> SessionJson {
     let main = &chosen.family.main;
     let session = &main.session;
     let prices = world.prices();
@@ -507,28 +535,28 @@ pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
     let titles = HashMap::new();
     let row = chosen
         .family
-        .used(|files| row::row(files, &titles, &prices, &signals, now));
+        .used(|files| session_row::row(files, &titles, &prices, &signals, now));
     let path = chosen.target.path();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-    let place = Place {
+    let place = SessionFileInfo {
         id: id_of(&chosen.target),
         path: chosen.path(),
         project: project::project(session, &folder.to_string_lossy()).to_owned(),
         bytes: main.bytes,
         parent: match &chosen.target {
-            Target::Session(_) => None,
-            Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
+            SessionTarget::Session(_) => None,
+            SessionTarget::Agent(file) => Some(file.session.clone().unwrap_or_default()),
         },
     };
-    let mut row = SessionRow::new(session, row, place);
+    let mut row = SessionJson::new(session, row, place);
     ls::mask(world, &mut row);
     row
 }
 
-fn id_of(target: &Target) -> String {
+fn id_of(target: &SessionTarget) -> String {
     match target {
-        Target::Session(file) => file.id.clone(),
-        Target::Agent(file) => format!("agent-{}", file.id),
+        SessionTarget::Session(file) => file.id.clone(),
+        SessionTarget::Agent(file) => format!("agent-{}", file.id),
     }
 }
 
@@ -540,12 +568,12 @@ fn safe_name(id: &str) -> String {
 }
 
 /// Makes a folder for nobody else to read.
-fn make_folder(folder: &Path) -> Result<(), Failure> {
+fn make_folder(folder: &Path) -> Result<(), CommandFailure> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder
         .create(folder)
-        .map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))
+        .map_err(|error| CommandFailure::failed(format!("{}: {error}", folder.display())))
 }

@@ -5,11 +5,11 @@ use std::io::Write;
 
 use clap::Args;
 use unspool_model::view::files;
-use unspool_show::table::{Column, Table};
-use unspool_show::wire::file::FileRow;
+use unspool_show::table::{TableColumn, TextTable};
+use unspool_show::wire::file::FileJson;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `files`.
 #[derive(Debug, Args)]
@@ -19,26 +19,26 @@ pub struct FilesArgs {
 }
 
 /// Lists files.
-pub fn run(world: &World, args: &FilesArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &FilesArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let rows = files::files(&main.session, &main.source);
     if rows.is_empty() {
-        return Err(Failure::nothing("the session touched no files"));
+        return Err(CommandFailure::nothing("the session touched no files"));
     }
     let mut out = world.ui.out();
-    let mut table = Table::new(vec![
-        Column::path("file", 20),
-        Column::number("reads"),
-        Column::number("writes"),
-        Column::number("edits"),
-        Column::number("added"),
-        Column::number("removed"),
-        Column::number("backups"),
+    let mut table = TextTable::new(vec![
+        TableColumn::path("file", 20),
+        TableColumn::number("reads"),
+        TableColumn::number("writes"),
+        TableColumn::number("edits"),
+        TableColumn::number("added"),
+        TableColumn::number("removed"),
+        TableColumn::number("backups"),
     ]);
     for row in &rows {
         if world.ui.json {
-            world.ui.row(&mut out, &FileRow::from(row))?;
+            world.ui.row(&mut out, &FileJson::from(row))?;
             continue;
         }
         let numbers = [

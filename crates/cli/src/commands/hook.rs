@@ -4,16 +4,16 @@
 //! nothing, is done in some milliseconds and always ends well: it notes the event, tells the
 //! daemon if one runs, and leaves sending to a process of its own. What goes wrong is in the log.
 
-mod daemon;
-mod desk;
-pub mod detach;
-mod event;
-mod input;
+pub mod detached_process;
+mod event_intake;
+mod hook_command;
+mod hook_files;
+mod hook_log;
+mod hook_settings;
 mod install;
-mod log;
-mod settings;
-mod shell;
+mod notify_daemon;
 mod status;
+mod stdin_reader;
 mod worker;
 
 use std::ffi::OsString;
@@ -23,12 +23,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
+use crate::command_context::CommandContext;
 use crate::commands;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::ui;
-use crate::world::World;
-use desk::Desk;
+use hook_files::HookFiles;
 
 /// Arguments of `hook`.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ TRACE_TO_LANGFUSE is `true` and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are 
 pub struct HookArgs {
     /// What to do [default: read an event from standard input]
     #[command(subcommand)]
-    pub action: Option<Action>,
+    pub action: Option<HookAction>,
 
     /// Exit with 1 if an event could not be recorded or delivered
     #[arg(long)]
@@ -61,18 +61,18 @@ pub struct HookArgs {
 
 /// What to do about the hook.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum HookAction {
     /// Install the hook in Claude Code's settings
-    Install(install::InstallArgs),
+    Install(install::HookInstallArgs),
     /// Remove the hook from the settings
-    Uninstall(install::UninstallArgs),
+    Uninstall(install::HookUninstallArgs),
     /// Show where the hook is installed, whether it sends, and its last events
-    Status(status::StatusArgs),
+    Status(status::HookStatusArgs),
 }
 
 /// Which settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scope {
+pub enum HookSettingsScope {
     /// Your settings for all projects: settings.json in the config folder
     User,
     /// Shared settings of this project: .claude/settings.json
@@ -81,47 +81,54 @@ pub enum Scope {
     Local,
 }
 
-impl Scope {
-    const ALL: [Scope; 3] = [Scope::User, Scope::Project, Scope::Local];
+impl HookSettingsScope {
+    const ALL: [HookSettingsScope; 3] = [
+        HookSettingsScope::User,
+        HookSettingsScope::Project,
+        HookSettingsScope::Local,
+    ];
 
     /// Its name in rows and options.
     fn name(self) -> &'static str {
         match self {
-            Scope::User => "user",
-            Scope::Project => "project",
-            Scope::Local => "local",
+            HookSettingsScope::User => "user",
+            HookSettingsScope::Project => "project",
+            HookSettingsScope::Local => "local",
         }
     }
 }
 
 /// Does what a person asked about the hook.
-pub fn run(world: &World, action: &Action) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, action: &HookAction) -> Result<(), CommandFailure> {
     match action {
-        Action::Install(args) => install::install(world, args),
-        Action::Uninstall(args) => install::uninstall(world, args),
-        Action::Status(args) => status::run(world, args),
+        HookAction::Install(args) => install::install(world, args),
+        HookAction::Uninstall(args) => install::uninstall(world, args),
+        HookAction::Status(args) => status::run(world, args),
     }
 }
 
 /// Takes an event from the client, or does the work behind one. Never says anything.
-pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
+pub fn run_hook(global: &GlobalArgs, args: &HookArgs) -> Result<(), CommandFailure> {
     if args.worker.is_none() && io::stdin().is_terminal() {
         ui::say("unspool hook reads an event on standard input; see `unspool hook --help`");
         return Ok(());
     }
     // What panics is a fault of ours, not of the client that waits.
     panic::set_hook(Box::new(|_| {}));
-    let Some(own) = commands::own().ok().filter(|own| own.check().is_ok()) else {
+    let Some(own) = commands::find_app_dirs()
+        .ok()
+        .filter(|own| own.check().is_ok())
+    else {
         // There is no place of ours where this could be said.
         return match args.strict {
-            true => Err(Failure::Found),
+            true => Err(CommandFailure::Found),
             false => Ok(()),
         };
     };
-    let desk = Desk::new(own);
+    let desk = HookFiles::new(own);
     let done = panic::catch_unwind(panic::AssertUnwindSafe(|| match &args.worker {
         Some(file) => worker::run(&desk, global, file),
-        None => event::take(&desk, io::stdin()),
+        None => event_intake::take(&desk, io::stdin()),
     }));
     let done = done.unwrap_or_else(|why| Err(format!("internal error: {}", said(&*why))));
     if let Err(why) = &done {
@@ -129,7 +136,7 @@ pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
     }
     match done {
         // Never 2, by which a hook stops the client.
-        Err(_) if args.strict => Err(Failure::Found),
+        Err(_) if args.strict => Err(CommandFailure::Found),
         _ => Ok(()),
     }
 }

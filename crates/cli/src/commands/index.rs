@@ -6,17 +6,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use unspool_index::text::{Ended, Progress, Stage, Status, Text};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
+use unspool_index::text_index::{IndexProgress, IndexRunEnd, IndexStage, IndexStatus, TextIndex};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::index::{IndexRow, StageRow};
-use unspool_store::find::Found;
+use unspool_store::find::FoundSessionFiles;
 use unspool_store::read_folder;
 
-use crate::background;
-use crate::failure::Failure;
-use crate::progress::Bar;
-use crate::world::World;
+use crate::background_indexing;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
 
 /// Arguments of `index`.
 #[derive(Debug, Args)]
@@ -32,12 +32,12 @@ UNSPOOL_NO_BACKGROUND=1 disables building in the background.")]
 pub struct IndexArgs {
     /// What to do [default: status]
     #[command(subcommand)]
-    pub action: Option<Action>,
+    pub action: Option<IndexAction>,
 }
 
 /// What to do with the index.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum IndexAction {
     /// Show what is indexed and what is pending
     Status,
     /// Index everything now
@@ -57,31 +57,31 @@ const KIND: &str = "search";
 const CACHES: [&str; 3] = [KIND, "sql", "usage.db"];
 
 /// Does it.
-pub fn run(world: &World, args: &IndexArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &IndexArgs) -> Result<(), CommandFailure> {
     match args.action {
-        None | Some(Action::Status) => status(world),
-        Some(Action::Build { background: false }) => build(world),
-        Some(Action::Build { background: true }) => build_unseen(world),
-        Some(Action::Drop) => drop_all(world),
+        None | Some(IndexAction::Status) => status(world),
+        Some(IndexAction::Build { background: false }) => build(world),
+        Some(IndexAction::Build { background: true }) => build_unseen(world),
+        Some(IndexAction::Drop) => drop_all(world),
     }
 }
 
 /// Opens the index.
-pub fn open(world: &World) -> Result<Text, Failure> {
-    told(world, Text::open(&world.shelf(KIND)))
+pub fn open(world: &CommandContext) -> Result<TextIndex, CommandFailure> {
+    told(world, TextIndex::open(&world.shelf(KIND)))
 }
 
 /// Makes a damaged index anew.
-pub fn renew(world: &World, text: Text) -> Result<Text, Failure> {
+pub fn renew(world: &CommandContext, text: TextIndex) -> Result<TextIndex, CommandFailure> {
     told(world, text.renew(&world.shelf(KIND)))
 }
 
 fn told(
-    world: &World,
-    opened: Result<(Text, Option<unspool_index::Notice>), unspool_index::Error>,
-) -> Result<Text, Failure> {
+    world: &CommandContext,
+    opened: Result<(TextIndex, Option<unspool_index::CacheNotice>), unspool_index::CacheError>,
+) -> Result<TextIndex, CommandFailure> {
     let (text, notice) = opened.map_err(|error| {
-        Failure::failed(error).hint("`unspool search` without `--ranked` needs no index")
+        CommandFailure::failed(error).hint("`unspool search` without `--ranked` needs no index")
     })?;
     if let Some(notice) = notice {
         world.ui.warn(&notice.to_string());
@@ -89,40 +89,46 @@ fn told(
     Ok(text)
 }
 
-fn status(world: &World) -> Result<(), Failure> {
+fn status(world: &CommandContext) -> Result<(), CommandFailure> {
     let found = found(world)?;
     let mut text = open(world)?;
     let mut status = text.status(&found);
-    if status.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+    if status
+        .as_ref()
+        .is_err_and(unspool_index::CacheError::is_damaged)
+    {
         text = renew(world, text)?;
         status = text.status(&found);
     }
-    let status = status.map_err(Failure::failed)?;
+    let status = status.map_err(CommandFailure::failed)?;
     let path = text.path().display().to_string();
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, &row(&status, path))?;
         return Ok(out.flush()?);
     }
-    writeln!(out, "{path}  {}", amount::bytes(status.size))?;
-    let mut table = Table::new(vec![
-        Column::fixed("indexed"),
-        Column::number("done"),
-        Column::number("text"),
-        Column::number("pending"),
-        Column::number("files"),
+    writeln!(out, "{path}  {}", format::bytes(status.size))?;
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("indexed"),
+        TableColumn::number("done"),
+        TableColumn::number("text"),
+        TableColumn::number("pending"),
+        TableColumn::number("files"),
     ]);
     for (stage, name) in [
-        (Stage::Dialogue, "prompts, replies, titles, commands, paths"),
-        (Stage::Rest, "thinking, tool inputs and results"),
+        (
+            IndexStage::Dialogue,
+            "prompts, replies, titles, commands, paths",
+        ),
+        (IndexStage::Rest, "thinking, tool inputs and results"),
     ] {
         let at = stage as usize;
         let done = status.bytes.saturating_sub(status.behind[at]);
         table.row([
             name.to_owned(),
             format!("{} %", done * 100 / status.bytes.max(1)),
-            amount::bytes(status.text[at]),
-            amount::bytes(status.behind[at]),
+            format::bytes(status.text[at]),
+            format::bytes(status.behind[at]),
             status.behind_files[at].to_string(),
         ]);
     }
@@ -130,8 +136,8 @@ fn status(world: &World) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn row(status: &Status, path: String) -> IndexRow {
-    let stage = |stage: Stage| StageRow {
+fn row(status: &IndexStatus, path: String) -> IndexRow {
+    let stage = |stage: IndexStage| StageRow {
         text: status.text[stage as usize],
         behind: status.behind[stage as usize],
         behind_files: status.behind_files[stage as usize],
@@ -141,12 +147,12 @@ fn row(status: &Status, path: String) -> IndexRow {
         size: status.size,
         files: status.files,
         bytes: status.bytes,
-        dialogue: stage(Stage::Dialogue),
-        rest: stage(Stage::Rest),
+        dialogue: stage(IndexStage::Dialogue),
+        rest: stage(IndexStage::Rest),
     }
 }
 
-fn found(world: &World) -> Result<Found, Failure> {
+fn found(world: &CommandContext) -> Result<FoundSessionFiles, CommandFailure> {
     let found = world.walked()?;
     if found.sessions.is_empty() && found.agents.is_empty() {
         return Err(world.no_sessions());
@@ -157,47 +163,50 @@ fn found(world: &World) -> Result<Found, Failure> {
 /// How long to wait for others who write: they take turns of less than a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn build(world: &World) -> Result<(), Failure> {
+fn build(world: &CommandContext) -> Result<(), CommandFailure> {
     let found = found(world)?;
     let mut text = open(world)?;
     let mut ended = run_stages(world, &mut text, &found);
-    if ended.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+    if ended
+        .as_ref()
+        .is_err_and(unspool_index::CacheError::is_damaged)
+    {
         text = renew(world, text)?;
         ended = run_stages(world, &mut text, &found);
     }
-    if ended.map_err(Failure::failed)? == Ended::Busy {
+    if ended.map_err(CommandFailure::failed)? == IndexRunEnd::Busy {
         return Err(
-            Failure::failed("another unspool process is writing the index")
+            CommandFailure::failed("another unspool process is writing the index")
                 .hint("try again when it is done"),
         );
     }
-    let status = text.status(&found).map_err(Failure::failed)?;
+    let status = text.status(&found).map_err(CommandFailure::failed)?;
     world.ui.note(&format!(
         "indexed {} of text in {}; index size {}",
-        amount::bytes(status.text.iter().sum()),
-        amount::count(status.files, "file"),
-        amount::bytes(status.size)
+        format::bytes(status.text.iter().sum()),
+        format::count(status.files, "file"),
+        format::bytes(status.size)
     ));
     Ok(())
 }
 
 fn run_stages(
-    world: &World,
-    text: &mut Text,
-    found: &Found,
-) -> Result<Ended, unspool_index::Error> {
+    world: &CommandContext,
+    text: &mut TextIndex,
+    found: &FoundSessionFiles,
+) -> Result<IndexRunEnd, unspool_index::CacheError> {
     text.be_patient(PATIENCE)?;
-    let mut bar = Bar::new(&world.ui, "indexing dialogue");
-    let mut show = |at: Progress| {
+    let mut bar = ProgressBar::new(&world.ui, "indexing dialogue");
+    let mut show = |at: IndexProgress| {
         bar.show(at.done, at.all);
         true
     };
     match text.refresh_dialogue(found, &mut show)? {
-        Ended::UpToDate => {}
+        IndexRunEnd::UpToDate => {}
         other => return Ok(other),
     }
     drop(bar);
-    let mut bar = Bar::new(&world.ui, "indexing the rest");
+    let mut bar = ProgressBar::new(&world.ui, "indexing the rest");
     text.build_rest(found, &mut |at| {
         bar.show(at.done, at.all);
         true
@@ -211,31 +220,31 @@ const REST: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 20;
 
 /// In the background: one at a time, says nothing, ends when there is nothing left to do.
-fn build_unseen(world: &World) -> Result<(), Failure> {
+fn build_unseen(world: &CommandContext) -> Result<(), CommandFailure> {
     let folder = world.shelf(KIND);
-    let Some(_claim) = background::claim(&folder) else {
+    let Some(_claim) = background_indexing::claim(&folder) else {
         return Ok(());
     };
-    let (mut text, _) = Text::open(&folder).map_err(Failure::failed)?;
-    text.be_patient(PATIENCE).map_err(Failure::failed)?;
+    let (mut text, _) = TextIndex::open(&folder).map_err(CommandFailure::failed)?;
+    text.be_patient(PATIENCE).map_err(CommandFailure::failed)?;
     for _ in 0..ROUNDS {
         let found = found(world)?;
-        let status = text.status(&found).map_err(Failure::failed)?;
+        let status = text.status(&found).map_err(CommandFailure::failed)?;
         // A file that cannot be read stays behind for ever.
         if status.behind == [0, 0] {
             break;
         }
-        let mut rest = |_: Progress| {
+        let mut rest = |_: IndexProgress| {
             std::thread::sleep(REST);
             // Somebody may have dropped the index while we fill it.
-            folder.join(unspool_index::text::NAME).exists()
+            folder.join(unspool_index::text_index::NAME).exists()
         };
         let dialogue = text.refresh_dialogue(&found, &mut rest);
-        if dialogue.map_err(Failure::failed)? == Ended::Stopped {
+        if dialogue.map_err(CommandFailure::failed)? == IndexRunEnd::Stopped {
             break;
         }
         let done = text.build_rest(&found, &mut rest);
-        if done.map_err(Failure::failed)? == Ended::Stopped {
+        if done.map_err(CommandFailure::failed)? == IndexRunEnd::Stopped {
             break;
         }
     }
@@ -243,20 +252,20 @@ fn build_unseen(world: &World) -> Result<(), Failure> {
 }
 
 /// Drops everything that can be made again.
-pub fn drop_all(world: &World) -> Result<(), Failure> {
+pub fn drop_all(world: &CommandContext) -> Result<(), CommandFailure> {
     let mut freed = 0;
     for name in CACHES {
         for end in ["", "-wal", "-shm", "-journal", ".aside", ".lock"] {
             let path = world.own.cache.join(format!("{name}{end}"));
             freed += size(&path);
             remove(&path).map_err(|why| {
-                Failure::failed(format!("cannot delete `{}`: {why}", path.display()))
+                CommandFailure::failed(format!("cannot delete `{}`: {why}", path.display()))
             })?;
         }
     }
     world.ui.note(&format!(
         "deleted {} of caches; they are rebuilt when needed",
-        amount::bytes(freed)
+        format::bytes(freed)
     ));
     Ok(())
 }

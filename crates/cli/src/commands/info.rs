@@ -6,20 +6,20 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_model::view::session_usage::session_usage;
 use unspool_model::view::{check, info};
-use unspool_show::amount;
 use unspool_show::clean;
+use unspool_show::format;
 use unspool_show::wire::check::InfoRow;
-use unspool_show::wire::cost::UsedRow;
+use unspool_show::wire::cost::UsageCostRow;
 use unspool_show::wire::session::UsageRow;
-use unspool_store::family;
-use unspool_store::resolve::Target;
-use unspool_store::side;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_with_agents;
+use unspool_store::side_files;
 
-use crate::failure::Failure;
-use crate::world::{Chosen, World};
+use crate::command_context::{ChosenSession, CommandContext};
+use crate::failure::CommandFailure;
 
 /// Arguments of `info`.
 #[derive(Debug, Args)]
@@ -29,13 +29,13 @@ pub struct InfoArgs {
 }
 
 /// Takes the inventory.
-pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &InfoArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let path = chosen.target.path();
     let found = world.found_around(path)?;
-    let elsewhere = family::parents_beside(&found, path, &main.session);
-    let faults = check::faults_beside(&main.session, &elsewhere, Profile::NEWEST);
+    let elsewhere = session_with_agents::parents_beside(&found, path, &main.session);
+    let faults = check::faults_beside(&main.session, &elsewhere, ClientProfile::NEWEST);
     let prices = world.prices();
     let used = chosen.family.used(|files| session_usage(files, &prices));
     let mut row = InfoRow::new(
@@ -59,7 +59,7 @@ pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn side_files(chosen: &Chosen) -> BTreeMap<String, Vec<String>> {
+fn side_files(chosen: &ChosenSession) -> BTreeMap<String, Vec<String>> {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut add = |kind: &str, paths: Vec<PathBuf>| {
         if !paths.is_empty() {
@@ -72,8 +72,8 @@ fn side_files(chosen: &Chosen) -> BTreeMap<String, Vec<String>> {
             );
         }
     };
-    if let Target::Session(file) = &chosen.target {
-        let side = side::side(file);
+    if let SessionTarget::Session(file) = &chosen.target {
+        let side = side_files::list_side_files(file);
         add("tool_results", side.tool_results);
         add("file_history", side.file_history);
         add("todos", side.todos);
@@ -92,7 +92,7 @@ fn side_files(chosen: &Chosen) -> BTreeMap<String, Vec<String>> {
     files
 }
 
-fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), CommandFailure> {
     writeln!(out, "session   {}", clean::line(&row.session))?;
     writeln!(out, "file      {}", clean::line(&row.path))?;
     if let Some(tag) = &row.tag {
@@ -101,7 +101,7 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
     writeln!(
         out,
         "size      {} in {} lines",
-        amount::bytes(row.bytes),
+        format::bytes(row.bytes),
         row.lines
     )?;
     counts(out, "types", &row.types)?;
@@ -121,7 +121,7 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
             out,
             "{:<10}{}",
             kind.replace('_', " "),
-            amount::count(files.len() as u64, "file")
+            format::count(files.len() as u64, "file")
         )?;
     }
     for fault in &row.faults {
@@ -138,8 +138,8 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
 }
 
 /// Tokens and cost, and whose they are where they are not all its own.
-fn used(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
-    let told = |used: &UsedRow| {
+fn used(out: &mut dyn Write, row: &InfoRow) -> Result<(), CommandFailure> {
+    let told = |used: &UsageCostRow| {
         let UsageRow {
             input,
             output,
@@ -149,11 +149,11 @@ fn used(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
         } = used.usage;
         let tokens = input + output + cache_read + cache_write_5m + cache_write_1h;
         let known = Some(used.cost_usd_known);
-        let cost = amount::cost_told(used.cost_usd, known, used.unpriced_messages);
-        format!("{} tokens, {cost}", amount::tokens(tokens))
+        let cost = format::cost_told(used.cost_usd, known, used.unpriced_messages);
+        format!("{} tokens, {cost}", format::tokens(tokens))
     };
     let by = &row.used_by;
-    let all = UsedRow {
+    let all = UsageCostRow {
         messages: by.own.messages + by.agents.messages + by.client.messages,
         usage: row.usage,
         cost_usd: row.cost_usd,
@@ -175,14 +175,18 @@ pub(super) fn more_faults(
     out: &mut dyn Write,
     start: &str,
     left_out: &BTreeMap<String, usize>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     for (kind, more) in left_out {
         writeln!(out, "{start} {more} more ({kind})")?;
     }
     Ok(())
 }
 
-fn counts(out: &mut dyn Write, title: &str, counts: &BTreeMap<String, u32>) -> Result<(), Failure> {
+fn counts(
+    out: &mut dyn Write,
+    title: &str,
+    counts: &BTreeMap<String, u32>,
+) -> Result<(), CommandFailure> {
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     for (at, (name, count)) in sorted.into_iter().enumerate() {
@@ -196,7 +200,7 @@ fn counts(out: &mut dyn Write, title: &str, counts: &BTreeMap<String, u32>) -> R
 pub fn drift(
     out: &mut dyn Write,
     unknown: &BTreeMap<String, BTreeMap<String, u32>>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     for (at, (what, versions)) in unknown.iter().enumerate() {
         let title = if at == 0 { "new" } else { "" };
         let versions: Vec<String> = versions

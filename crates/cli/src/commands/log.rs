@@ -5,14 +5,14 @@ use std::io::Write;
 
 use clap::Args;
 use unspool_model::time::Time;
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
-use unspool_show::wire::log::{ChangeRow, LogRow};
-use unspool_store::journal::{Change, Listed};
-use unspool_store::resolve::Target;
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
+use unspool_show::wire::log::{AmountChangeRow, LogRow};
+use unspool_store::journal::{AmountChange, ListedJournalEntry};
+use unspool_store::resolve::SessionTarget;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `log`.
 #[derive(Debug, Args)]
@@ -27,14 +27,14 @@ pub struct LogArgs {
 }
 
 /// Lists what was done.
-pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &LogArgs) -> Result<(), CommandFailure> {
     let mut list = world.journal().list()?;
     if let Some(session) = &args.session {
         let id = meant(world, session, &list)?;
         list.retain(|one| about(one, &id));
     }
     if list.is_empty() {
-        return Err(Failure::nothing("no edits yet")
+        return Err(CommandFailure::nothing("no edits yet")
             .hint("edits such as `unspool rename` are recorded here"));
     }
     let mut out = world.ui.out();
@@ -49,7 +49,11 @@ pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
 }
 
 /// The id that is meant: of a session that is there, or of one that is only known here.
-fn meant(world: &World, session: &OsString, list: &[Listed]) -> Result<String, Failure> {
+fn meant(
+    world: &CommandContext,
+    session: &OsString,
+    list: &[ListedJournalEntry],
+) -> Result<String, CommandFailure> {
     let known = session.to_str().filter(|text| text.len() >= 4);
     if let Some(start) = known
         && list.iter().any(|one| about(one, start))
@@ -57,41 +61,41 @@ fn meant(world: &World, session: &OsString, list: &[Listed]) -> Result<String, F
         return Ok(start.to_owned());
     }
     Ok(match world.target(Some(session))? {
-        Target::Session(file) => file.id,
-        Target::Agent(file) => file.id,
+        SessionTarget::Session(file) => file.id,
+        SessionTarget::Agent(file) => file.id,
     })
 }
 
-fn about(one: &Listed, start: &str) -> bool {
+fn about(one: &ListedJournalEntry, start: &str) -> bool {
     let task = &one.entry.task;
     let mut ids = task.sources.iter().chain(&task.session);
     ids.any(|id| id.starts_with(start))
 }
 
 /// What was done, as a table.
-pub fn table(world: &World, list: &[Listed]) -> Table {
+pub fn table(world: &CommandContext, list: &[ListedJournalEntry]) -> TextTable {
     let sized = list.iter().any(|one| one.entry.task.bytes.is_some());
     let mut columns = vec![
-        Column::number("n"),
-        Column::fixed("when"),
-        Column::flexible("what", 20),
-        Column::fixed("undone").optional(),
+        TableColumn::number("n"),
+        TableColumn::fixed("when"),
+        TableColumn::flexible("what", 20),
+        TableColumn::fixed("undone").optional(),
     ];
-    columns.extend(sized.then(|| Column::number("bytes").optional()));
-    let mut table = Table::new(columns);
+    columns.extend(sized.then(|| TableColumn::number("bytes").optional()));
+    let mut table = TextTable::new(columns);
     for one in list {
         let entry = &one.entry;
         let bytes = entry.task.bytes.map(|bytes| {
             format!(
                 "{} → {}",
-                amount::bytes(bytes.before),
-                amount::bytes(bytes.after)
+                format::bytes(bytes.before),
+                format::bytes(bytes.after)
             )
         });
         let undone = one.undone_by.map(|by| format!("by {by}"));
         let mut cells = vec![
             entry.number.to_string(),
-            amount::moment(Time(entry.task.at), world.ui.zone()),
+            format::moment(Time(entry.task.at), world.ui.zone()),
             entry.task.words.clone(),
             undone.unwrap_or_default(),
         ];
@@ -102,9 +106,9 @@ pub fn table(world: &World, list: &[Listed]) -> Table {
 }
 
 /// The row of what was done.
-pub fn row(one: &Listed) -> LogRow {
+pub fn row(one: &ListedJournalEntry) -> LogRow {
     let (entry, task) = (&one.entry, &one.entry.task);
-    let change = |change: Change| ChangeRow {
+    let change = |change: AmountChange| AmountChangeRow {
         before: change.before,
         after: change.after,
     };

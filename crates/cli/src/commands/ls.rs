@@ -10,32 +10,34 @@ use std::path::Path;
 
 use clap::Args;
 use unspool_model::agent_kind::AgentKind;
+use unspool_model::file_usage::FileUsage;
 use unspool_model::id::Id;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
-use unspool_model::spent::Spending;
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::tag;
 use unspool_model::time::Time;
-use unspool_model::view::row::{self, SessionRow as Row};
+use unspool_model::view::session_row::{self, SessionRow as Row};
 use unspool_model::view::session_usage::{SessionFiles, SessionUsage, usage_by_file, usage_since};
-use unspool_model::view::status::{self, Crew, Signals, State, Status};
+use unspool_model::view::status::{self, RunningWork, SessionState, SessionStatus, StatusSignals};
 use unspool_model::view::usage::period;
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
-use unspool_show::wire::session::{Place, SessionRow};
-use unspool_store::each;
-use unspool_store::family::{self, agents_by_session, helpers_by_session, read_helpers};
-use unspool_store::find::{AgentFile, Found, OtherFile, SessionFile};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
+use unspool_show::wire::session::{SessionFileInfo, SessionJson};
+use unspool_store::find::{FoundSessionFiles, NonConversationFile, SessionFile, SubAgentFile};
+use unspool_store::parallel;
 use unspool_store::project;
-use unspool_store::read::{Loaded, Reader};
-use unspool_store::side;
+use unspool_store::read::{LoadedSession, SessionReader};
+use unspool_store::session_with_agents::{
+    self, agents_by_session, helpers_by_session, read_helpers,
+};
+use unspool_store::side_files;
 
+use crate::command_context::CommandContext;
 use crate::commands::show;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::live;
 use crate::secrets;
-use crate::when;
-use crate::world::World;
+use crate::time_input;
 
 /// Arguments of `ls`.
 #[derive(Debug, Default, Args)]
@@ -71,7 +73,7 @@ pub struct LsArgs {
 }
 
 /// Without a command: the list; on a machine without sessions, the demo.
-pub fn plain(mut world: World) -> Result<(), Failure> {
+pub fn plain(mut world: CommandContext) -> Result<(), CommandFailure> {
     if world.demo.is_none() && world.found()?.sessions.is_empty() {
         if world.named {
             return Err(world.no_sessions());
@@ -91,9 +93,9 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
 }
 
 /// Lists sessions.
-pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &LsArgs) -> Result<(), CommandFailure> {
     let now = world.now();
-    let mut wanted = Wanted::new(
+    let mut wanted = SessionFilter::new(
         world,
         args.project.as_deref(),
         args.since.as_deref(),
@@ -105,7 +107,7 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     // A daemon knows sessions, not each of their files.
     let known = (!args.agents && !args.all).then(|| live::rows(world));
     let (found, mut rows) = match known.flatten() {
-        Some(rows) => (Found::default(), rows),
+        Some(rows) => (FoundSessionFiles::default(), rows),
         None => read(world, args, &prices, now)?,
     };
     let now_known: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
@@ -117,9 +119,8 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         rows.extend(others(&found, &prices));
     }
     if rows.is_empty() {
-        return Err(
-            Failure::nothing("no session matches").hint("list all sessions with `unspool ls`")
-        );
+        return Err(CommandFailure::nothing("no session matches")
+            .hint("list all sessions with `unspool ls`"));
     }
     for row in &mut rows {
         mask(world, row);
@@ -137,7 +138,7 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         // The rows of sub-agents are parts of those of their sessions.
         let whole = rows.iter().filter(|row| row.parent.is_none());
         let unpriced = whole.map(|row| row.unpriced_messages).sum();
-        amount::unpriced(unpriced)
+        format::unpriced(unpriced)
             .iter()
             .for_each(|note| world.ui.note(note));
     }
@@ -146,18 +147,18 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
 
 /// Sessions in the background of which no transcript is written yet.
 fn background<'p>(
-    world: &World,
+    world: &CommandContext,
     known: &HashSet<&str>,
     prices: impl Fn() -> &'p Prices,
     now: Time,
-) -> Vec<SessionRow> {
+) -> Vec<SessionJson> {
     if world.demo.is_some() {
         return Vec::new();
     }
     let mut rows = Vec::new();
     let signals = world.signals();
     for dir in &world.dirs {
-        for job in side::jobs(dir) {
+        for job in side_files::jobs(dir) {
             // Where its session is not told, the id of the job is the start of it.
             let is_known = match &job.session {
                 Some(id) => known.contains(&**id),
@@ -167,25 +168,25 @@ fn background<'p>(
                 continue;
             }
             let id = job.session.clone().unwrap_or_else(|| job.id.clone());
-            let place = Place {
+            let place = SessionFileInfo {
                 id: id.clone(),
                 path: dir.join("jobs").join(&job.id).display().to_string(),
                 project: job.cwd.clone().unwrap_or_default(),
                 bytes: 0,
                 parent: None,
             };
-            let session = Session::new(Role::Main);
+            let session = Session::new(TranscriptRole::Main);
             let signals = signals.of(dir, &id);
             let files = SessionFiles::alone(&session);
-            let row = row::row(&files, &HashMap::new(), prices(), &signals, now);
-            rows.push(SessionRow {
+            let row = session_row::row(&files, &HashMap::new(), prices(), &signals, now);
+            rows.push(SessionJson {
                 title: job.intent.clone(),
                 goal: job.intent,
                 cwd: job.cwd,
                 first: job.created,
                 last: job.updated,
                 process: Some("bg".to_owned()),
-                ..SessionRow::new(&session, row, place)
+                ..SessionJson::new(&session, row, place)
             });
         }
     }
@@ -194,16 +195,16 @@ fn background<'p>(
 
 /// Reads all files.
 fn read(
-    world: &World,
+    world: &CommandContext,
     args: &LsArgs,
     prices: &Prices,
     now: Time,
-) -> Result<(Found, Vec<SessionRow>), Failure> {
+) -> Result<(FoundSessionFiles, Vec<SessionJson>), CommandFailure> {
     let found = world.found()?;
     if found.sessions.is_empty() && !args.all {
         return Err(world.no_sessions());
     }
-    let kinds = Kinds {
+    let kinds = ListedRowKinds {
         agents: args.agents || args.all,
         unused: args.all,
     };
@@ -215,23 +216,23 @@ fn read(
 }
 
 /// Which sessions are wanted.
-pub struct Wanted {
+pub struct SessionFilter {
     project: Option<String>,
     since: Option<Time>,
-    state: Option<State>,
+    state: Option<SessionState>,
     tag: Option<String>,
 }
 
-impl Wanted {
+impl SessionFilter {
     /// As options have it.
     pub fn new(
-        world: &World,
+        world: &CommandContext,
         project: Option<&str>,
         since: Option<&str>,
         status: Option<&str>,
-    ) -> Result<Wanted, Failure> {
-        let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
-        Ok(Wanted {
+    ) -> Result<SessionFilter, CommandFailure> {
+        let since = since.map(|text| time_input::parse(text, world.now(), world.ui.zone()));
+        Ok(SessionFilter {
             project: project.map(str::to_owned),
             since: since.transpose()?,
             state: status.map(state).transpose()?,
@@ -240,8 +241,8 @@ impl Wanted {
     }
 
     /// Whether this is one of them.
-    pub fn takes(&self, row: &SessionRow) -> bool {
-        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
+    pub fn takes(&self, row: &SessionJson) -> bool {
+        let fits = |wanted: &String| project::project_matches(&row.project, wanted);
         let last = || row.last.as_deref().and_then(Time::parse);
         let recent = |since: Time| last().is_some_and(|last| last >= since);
         self.project.as_ref().is_none_or(fits)
@@ -255,7 +256,7 @@ impl Wanted {
 }
 
 /// Takes secrets out of what was said, and tokens out of names.
-pub fn mask(world: &World, row: &mut SessionRow) {
+pub fn mask(world: &CommandContext, row: &mut SessionJson) {
     row.said().for_each(|text| world.mask_in(text));
     if !world.reveal {
         let names = secrets::name_masker().secrets();
@@ -267,16 +268,16 @@ pub fn mask(world: &World, row: &mut SessionRow) {
     }
 }
 
-fn state(name: &str) -> Result<State, Failure> {
-    State::named(name).ok_or_else(|| {
-        Failure::failed(format!("`{name}` is not a status"))
+fn state(name: &str) -> Result<SessionState, CommandFailure> {
+    SessionState::named(name).ok_or_else(|| {
+        CommandFailure::failed(format!("`{name}` is not a status"))
             .hint("use working, waiting_for_approval, waiting_for_input, idle, compacting, error or ended")
     })
 }
 
 /// What reading one session gives.
-struct Listed {
-    rows: Vec<SessionRow>,
+struct ListedSession {
+    rows: Vec<SessionJson>,
     /// Titles that its lines give to other sessions.
     given: Vec<(Id, String)>,
     /// Hashes of its ids, if it has no title of its own.
@@ -285,7 +286,7 @@ struct Listed {
 
 /// Which rows there are beside those of sessions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Kinds {
+pub struct ListedRowKinds {
     /// Those of sub-agents.
     pub agents: bool,
     /// Those of files in which nobody typed and nobody answered.
@@ -294,31 +295,31 @@ pub struct Kinds {
 
 /// The rows of all sessions that can be read.
 pub fn rows(
-    world: &World,
-    found: &Found,
-    kinds: Kinds,
+    world: &CommandContext,
+    found: &FoundSessionFiles,
+    kinds: ListedRowKinds,
     prices: &Prices,
     now: Time,
-) -> Vec<SessionRow> {
+) -> Vec<SessionJson> {
     let mut by_session = agents_by_session(found);
     let mut helpers = helpers_by_session(found);
-    let mut jobs: Vec<Files<'_>> = Vec::new();
+    let mut jobs: Vec<ListedFiles<'_>> = Vec::new();
     for file in &found.sessions {
         let key = (&*file.config, &*file.folder, file.id.as_str());
-        jobs.push(Files {
+        jobs.push(ListedFiles {
             file,
             agents: by_session.remove(&key).unwrap_or_default(),
             helpers: helpers.remove(&key).unwrap_or_default(),
         });
     }
-    let weight = |files: &Files<'_>| {
+    let weight = |files: &ListedFiles<'_>| {
         let agents = files.agents.iter().map(|agent| agent.bytes);
         let helpers = files.helpers.iter().map(|helper| helper.bytes);
         files.file.bytes + agents.chain(helpers).sum::<u64>()
     };
     let signals = world.signals();
     let today = period::around(now, world.ui.zone());
-    let read = each::map(&jobs, each::threads(), weight, |files| {
+    let read = parallel::map(&jobs, parallel::threads(), weight, |files| {
         let signals = signals.of(&files.file.config, &files.file.id);
         list(files, kinds, prices, &signals, now, today.start)
     });
@@ -354,45 +355,45 @@ fn hash(id: &Id) -> u64 {
 }
 
 /// A session's files.
-struct Files<'a> {
+struct ListedFiles<'a> {
     file: &'a SessionFile,
-    agents: Vec<&'a AgentFile>,
+    agents: Vec<&'a SubAgentFile>,
     /// Those of the client's own helpers.
-    helpers: Vec<&'a OtherFile>,
+    helpers: Vec<&'a NonConversationFile>,
 }
 
 fn list(
-    files: &Files<'_>,
-    kinds: Kinds,
+    files: &ListedFiles<'_>,
+    kinds: ListedRowKinds,
     prices: &Prices,
-    signals: &Signals,
+    signals: &StatusSignals,
     now: Time,
     midnight: Time,
-) -> Result<Option<Listed>, String> {
-    let reader = Reader {
+) -> Result<Option<ListedSession>, String> {
+    let reader = SessionReader {
         threads: 1,
-        ..Reader::default()
+        ..SessionReader::default()
     };
     let read =
         |path: &std::path::Path, role| reader.read(path, role).map_err(|error| error.to_string());
     let file = files.file;
-    let session = read(&file.path, Role::Main)?.session;
+    let session = read(&file.path, TranscriptRole::Main)?.session;
     if !session.is_used() && !kinds.unused {
         return Ok(None);
     }
     let mut agents = Vec::new();
     let helpers = read_helpers(&files.helpers, 1).into_iter();
-    let mut helpers: Vec<Spending> = helpers.map(|helper| helper.spending).collect();
+    let mut helpers: Vec<FileUsage> = helpers.map(|helper| helper.spending).collect();
     for agent in &files.agents {
         // A sub-agent that cannot be read is no reason to lose its session.
-        if let Ok(loaded) = read(&agent.path, Role::Agent) {
+        if let Ok(loaded) = read(&agent.path, TranscriptRole::Agent) {
             agents.push((*agent, loaded));
         }
     }
     let warm_ups = warm_ups(&session, &mut agents);
-    helpers.extend(warm_ups.iter().map(|(_, one)| Spending::of(&one.session)));
+    helpers.extend(warm_ups.iter().map(|(_, one)| FileUsage::of(&one.session)));
     let sessions: Vec<&Session> = agents.iter().map(|(_, loaded)| &loaded.session).collect();
-    let helpers: Vec<&Spending> = helpers.iter().collect();
+    let helpers: Vec<&FileUsage> = helpers.iter().collect();
     let used = SessionFiles {
         session: &session,
         agents: &sessions,
@@ -400,21 +401,21 @@ fn list(
     };
     let none = HashMap::new();
     let project = project::project(&session, &file.folder).to_owned();
-    let place = Place {
+    let place = SessionFileInfo {
         id: file.id.clone(),
         path: file.path.display().to_string(),
         project: project.clone(),
         bytes: file.bytes,
         parent: None,
     };
-    let view = row::row(&used, &none, prices, signals, now);
+    let view = session_row::row(&used, &none, prices, signals, now);
     let today = usage_since(&used, prices, midnight);
-    let mut rows = vec![SessionRow {
+    let mut rows = vec![SessionJson {
         not_a_session: (!session.is_used()).then(|| unused(&session)),
-        ..SessionRow::new(&session, view, place).with_today(&today)
+        ..SessionJson::new(&session, view, place).with_today(&today)
     }];
     if kinds.agents {
-        let crew = Crew::of(&session, &sessions, signals, now);
+        let crew = RunningWork::of(&session, &sessions, signals, now);
         // What they repeat of the session or of each other counts there.
         let by_file = usage_by_file(&used, prices).into_iter().skip(1);
         rows.extend(agents.iter().zip(by_file).map(|((agent, loaded), own)| {
@@ -446,7 +447,7 @@ fn list(
         .foreign_titles()
         .map(|(leaf, title)| (leaf.clone(), title.to_owned()))
         .collect();
-    Ok(Some(Listed {
+    Ok(Some(ListedSession {
         rows,
         given,
         untitled,
@@ -456,12 +457,12 @@ fn list(
 /// Takes out what turned out to be the client warming up.
 fn warm_ups<'a>(
     session: &Session,
-    agents: &mut Vec<(&'a AgentFile, Loaded)>,
-) -> Vec<(&'a AgentFile, Loaded)> {
+    agents: &mut Vec<(&'a SubAgentFile, LoadedSession)>,
+) -> Vec<(&'a SubAgentFile, LoadedSession)> {
     let sessions = || std::iter::once(session).chain(agents.iter().map(|(_, one)| &one.session));
     let apart: HashSet<&Path> = agents
         .iter()
-        .filter(|(file, one)| family::is_warm_up(&file.path, &one.session, sessions()))
+        .filter(|(file, one)| session_with_agents::is_warm_up(&file.path, &one.session, sessions()))
         .map(|(file, _)| &*file.path)
         .collect();
     agents
@@ -483,7 +484,12 @@ fn unused(session: &Session) -> String {
 }
 
 /// Sub-agents whose session is gone.
-fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<SessionRow> {
+fn orphans(
+    world: &CommandContext,
+    found: &FoundSessionFiles,
+    prices: &Prices,
+    now: Time,
+) -> Vec<SessionJson> {
     let known: HashSet<(&Path, &str, &str)> = found
         .sessions
         .iter()
@@ -493,21 +499,21 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
         let session = agent.session.as_deref().unwrap_or_default();
         !known.contains(&(&*agent.config, &*agent.folder, session))
     });
-    let lost: Vec<&AgentFile> = lost.collect();
-    let reader = Reader {
+    let lost: Vec<&SubAgentFile> = lost.collect();
+    let reader = SessionReader {
         threads: 1,
-        ..Reader::default()
+        ..SessionReader::default()
     };
-    let read = each::map(
+    let read = parallel::map(
         &lost,
-        each::threads(),
+        parallel::threads(),
         |agent| agent.bytes,
         |agent| {
             let session = reader
-                .read(&agent.path, Role::Agent)
+                .read(&agent.path, TranscriptRole::Agent)
                 .map_err(|error| error.to_string())?
                 .session;
-            if family::is_warm_up(&agent.path, &session, []) {
+            if session_with_agents::is_warm_up(&agent.path, &session, []) {
                 let kind = AgentKind::WarmUp;
                 return Ok(other_row(
                     &agent.path,
@@ -522,7 +528,7 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
                 &session,
                 project::project(&session, &agent.folder),
                 prices,
-                status::status(&session, &Signals::default(), now),
+                status::status(&session, &StatusSignals::default(), now),
                 None,
             ))
         },
@@ -539,23 +545,23 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
 
 /// The row of a sub-agent; what it used, if its session tells, else what stands in its file.
 fn agent_row(
-    agent: &AgentFile,
+    agent: &SubAgentFile,
     session: &Session,
     project: &str,
     prices: &Prices,
-    status: Status,
+    status: SessionStatus,
     used: Option<SessionUsage>,
-) -> SessionRow {
-    let place = Place {
+) -> SessionJson {
+    let place = SessionFileInfo {
         id: format!("agent-{}", agent.id),
         path: agent.path.display().to_string(),
         project: project.to_owned(),
         bytes: agent.bytes,
         parent: Some(agent.session.clone().unwrap_or_default()),
     };
-    let none = Signals::default();
+    let none = StatusSignals::default();
     let files = SessionFiles::alone(session);
-    let row = row::row(&files, &HashMap::new(), prices, &none, Time(0));
+    let row = session_row::row(&files, &HashMap::new(), prices, &none, Time(0));
     let row = Row {
         status,
         used: used.unwrap_or(row.used),
@@ -566,14 +572,14 @@ fn agent_row(
         _ if agent.run.is_some() => AgentKind::Workflow,
         _ => AgentKind::SubAgent,
     };
-    SessionRow {
+    SessionJson {
         agent_kind: Some(kind.name().to_owned()),
-        ..SessionRow::new(session, row, place)
+        ..SessionJson::new(session, row, place)
     }
 }
 
 /// Files that are not conversations.
-fn others(found: &Found, prices: &Prices) -> impl Iterator<Item = SessionRow> {
+fn others(found: &FoundSessionFiles, prices: &Prices) -> impl Iterator<Item = SessionJson> {
     let others = found.others.iter();
     others.map(|other| other_row(&other.path, other.bytes, other.helper, other.why, prices))
 }
@@ -585,46 +591,46 @@ fn other_row(
     helper: Option<AgentKind>,
     why: &str,
     prices: &Prices,
-) -> SessionRow {
+) -> SessionJson {
     let stem = path.file_stem().unwrap_or_default();
     let folder = path.parent().and_then(|dir| dir.file_name());
-    let place = Place {
+    let place = SessionFileInfo {
         id: stem.to_string_lossy().into_owned(),
         path: path.display().to_string(),
         project: folder.unwrap_or_default().to_string_lossy().into_owned(),
         bytes,
         parent: None,
     };
-    let session = Session::new(Role::Main);
-    let none = Signals::default();
+    let session = Session::new(TranscriptRole::Main);
+    let none = StatusSignals::default();
     let titles = HashMap::new();
     let files = SessionFiles::alone(&session);
-    let empty = row::row(&files, &titles, prices, &none, Time(0));
-    SessionRow {
+    let empty = session_row::row(&files, &titles, prices, &none, Time(0));
+    SessionJson {
         agent_kind: helper.map(|kind| kind.name().to_owned()),
         not_a_session: Some(why.to_owned()),
         cost_usd: None,
         cost_usd_known: None,
         used_by: None,
-        ..SessionRow::new(&session, empty, place)
+        ..SessionJson::new(&session, empty, place)
     }
 }
 
-fn table(rows: &[SessionRow], now: Time) -> Table {
-    let mut table = Table::new(vec![
-        Column::fixed("id"),
-        Column::fixed("age"),
-        Column::flexible("project", 10),
-        Column::flexible("title", 16),
-        Column::number("turns"),
-        Column::number("calls"),
-        Column::number("context"),
-        Column::number("cost").optional(),
-        Column::fixed("status"),
+fn table(rows: &[SessionJson], now: Time) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("id"),
+        TableColumn::fixed("age"),
+        TableColumn::flexible("project", 10),
+        TableColumn::flexible("title", 16),
+        TableColumn::number("turns"),
+        TableColumn::number("calls"),
+        TableColumn::number("context"),
+        TableColumn::number("cost").optional(),
+        TableColumn::fixed("status"),
     ]);
     for row in rows {
         let last = row.last.as_deref().and_then(Time::parse);
-        let age = last.map_or_else(String::new, |last| amount::age(now.since(last)));
+        let age = last.map_or_else(String::new, |last| format::age(now.since(last)));
         let title = row
             .not_a_session
             .as_ref()
@@ -644,24 +650,24 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
             row.calls.to_string(),
             fullness(row),
             cost(row),
-            told(row),
+            status_words(row),
         ]);
     }
     table
 }
 
-fn cost(row: &SessionRow) -> String {
+fn cost(row: &SessionJson) -> String {
     match row.not_a_session {
         Some(_) => String::new(),
-        None => amount::cost_at_least(row.cost_usd, row.cost_usd_known),
+        None => format::cost_at_least(row.cost_usd, row.cost_usd_known),
     }
 }
 
 /// How full the context is: `84.1k 42%`.
-fn fullness(row: &SessionRow) -> String {
+fn fullness(row: &SessionJson) -> String {
     let tokens = row.context_tokens;
     tokens.map_or_else(String::new, |tokens| {
-        amount::fullness(tokens, row.context_limit)
+        format::fullness(tokens, row.context_limit)
     })
 }
 
@@ -673,7 +679,7 @@ pub fn short(id: &str) -> &str {
 }
 
 /// What a session is doing, for people.
-pub fn told(row: &SessionRow) -> String {
+pub fn status_words(row: &SessionJson) -> String {
     let state = match &row.background {
         Some(job) => format!("{}, background {}", row.doing(), job.state),
         None => row.doing().to_owned(),

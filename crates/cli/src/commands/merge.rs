@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::surgery::{self, Order};
-use crate::wishes;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::edit_options;
+use crate::failure::CommandFailure;
+use crate::session_edit::{self, EditRequest};
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
@@ -36,18 +36,18 @@ pub struct MergeArgs {
 }
 
 /// Merges sessions.
-pub fn run(world: &World, args: &MergeArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &MergeArgs) -> Result<(), CommandFailure> {
     let sessions = args.sessions.iter();
     let all = sessions.map(|session| world.choose(Some(session)));
     let all = all.collect::<Result<Vec<_>, _>>()?;
-    let order = Order {
+    let order = EditRequest {
         operation: "merge",
         words: format!("{} sessions in one", all.len()),
-        options: wishes::typed(),
+        options: edit_options::typed(),
         title: args.title.clone(),
         dry_run: args.dry_run,
-        ..Order::default()
+        ..EditRequest::default()
     };
-    let result = surgery::merge(world, all, &order, args.by_time)?;
-    surgery::tell(world, &result)
+    let result = session_edit::merge(world, all, &order, args.by_time)?;
+    session_edit::print_result(world, &result)
 }

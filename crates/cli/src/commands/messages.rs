@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::view::messages::{self, Resume};
+use unspool_model::view::messages::{self, ResumeResult};
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `messages`.
 #[derive(Debug, Args)]
@@ -24,26 +24,26 @@ pub struct MessagesArgs {
 }
 
 /// Prints the array.
-pub fn run(world: &World, args: &MessagesArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &MessagesArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     match messages::messages(&main.session, &main.source, world.profile) {
-        Resume::Messages(all) => {
+        ResumeResult::Messages(all) => {
             let mut out = world.ui.data();
             writeln!(out, "{}", messages::to_json(&all))?;
             Ok(out.flush()?)
         }
-        Resume::NoConversation => {
+        ResumeResult::NoConversation => {
             let client = world.profile.name();
-            Err(Failure::nothing(format!(
+            Err(CommandFailure::nothing(format!(
                 "Claude Code {client} would find no conversation in {}",
                 chosen.path()
             ))
             .hint("see why with `unspool check`"))
         }
-        Resume::Hangs => {
+        ResumeResult::Hangs => {
             let client = world.profile.name();
-            Err(Failure::failed(format!(
+            Err(CommandFailure::failed(format!(
                 "Claude Code {client} would hang: circular parents in {}",
                 chosen.path()
             ))

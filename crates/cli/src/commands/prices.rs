@@ -5,16 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use unspool_model::price::{Factor, Origin, Price, Prices, Rate, Rates};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
+use unspool_model::price::{ModelPrice, PriceFactor, PriceOrigin, Prices, TokenRate, TokenRates};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::price::{PriceChangeRow, PriceRow};
 
-use crate::costs;
+use crate::price_sources;
 use unspool_store::own_file;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `prices`.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub struct PricesArgs {
 #[derive(Debug, Subcommand)]
 pub enum PricesCommand {
     /// Update the price table from a file
-    Update(UpdateArgs),
+    Update(PricesUpdateArgs),
 }
 
 /// Arguments of `prices update`.
@@ -62,14 +62,14 @@ A LiteLLM row without cache prices sets the prices of input and output. If these
 the model keeps its cache prices; otherwise they become unknown. Unused rows (aliases, other
 providers, no token price) are counted."
 )]
-pub struct UpdateArgs {
+pub struct PricesUpdateArgs {
     /// File with the new price table
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
 }
 
 /// Lists prices, or takes in new ones.
-pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &PricesArgs) -> Result<(), CommandFailure> {
     if let Some(PricesCommand::Update(args)) = &args.command {
         return update(world, &args.from);
     }
@@ -86,9 +86,9 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
                 let named = prices.rows().filter(|price| price.name.contains(model));
                 let named = ordered(named);
                 if named.is_empty() || model.is_empty() {
-                    let file = costs::overrides(&world.own);
+                    let file = price_sources::overrides(&world.own);
                     return Err(
-                        Failure::nothing(format!("no price for `{model}`")).hint(format!(
+                        CommandFailure::nothing(format!("no price for `{model}`")).hint(format!(
                             "list models with `unspool prices`, or add it to {}",
                             file.display()
                         )),
@@ -106,18 +106,18 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
 }
 
 /// The maker's own names before those of clouds, which repeat them.
-fn ordered<'a>(rows: impl Iterator<Item = &'a Price>) -> Vec<&'a Price> {
-    let mut rows: Vec<&Price> = rows.collect();
+fn ordered<'a>(rows: impl Iterator<Item = &'a ModelPrice>) -> Vec<&'a ModelPrice> {
+    let mut rows: Vec<&ModelPrice> = rows.collect();
     let cloud = |name: &str| name.contains(['/', '.']);
     rows.sort_by_key(|price| cloud(&price.name));
     rows
 }
 
 fn list<'a>(
-    world: &World,
+    world: &CommandContext,
     out: &mut dyn Write,
-    rows: Vec<&'a Price>,
-) -> Result<Vec<&'a Price>, Failure> {
+    rows: Vec<&'a ModelPrice>,
+) -> Result<Vec<&'a ModelPrice>, CommandFailure> {
     if world.ui.json {
         for price in &rows {
             world.ui.row(out, &PriceRow::new(&price.name, price))?;
@@ -133,13 +133,19 @@ fn list<'a>(
 }
 
 /// One model, with everything that is known about it.
-fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result<(), Failure> {
+fn one(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    model: &str,
+    price: &ModelPrice,
+) -> Result<(), CommandFailure> {
     if world.ui.json {
         return world.ui.row(out, &PriceRow::new(model, price));
     }
     let mut table = table();
     standard(&mut table, price);
-    let mut line = |title: &str, rates: &Rates| rate_row(&mut table, title, rates, String::new());
+    let mut line =
+        |title: &str, rates: &TokenRates| rate_row(&mut table, title, rates, String::new());
     if let Some(batch) = &price.batch {
         line("  batch API", batch);
     }
@@ -160,20 +166,20 @@ fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result
     Ok(())
 }
 
-fn table() -> Table {
-    Table::new(vec![
-        Column::flexible("model", 20),
-        Column::number("input"),
-        Column::number("output"),
-        Column::number("read"),
-        Column::number("5m"),
-        Column::number("1h"),
-        Column::number("context").optional(),
+fn table() -> TextTable {
+    TextTable::new(vec![
+        TableColumn::flexible("model", 20),
+        TableColumn::number("input"),
+        TableColumn::number("output"),
+        TableColumn::number("read"),
+        TableColumn::number("5m"),
+        TableColumn::number("1h"),
+        TableColumn::number("context").optional(),
     ])
 }
 
 /// The row of a model, and a second one if long input costs more.
-fn standard(table: &mut Table, price: &Price) {
+fn standard(table: &mut TextTable, price: &ModelPrice) {
     let limit = price.limit.map_or_else(String::new, whole);
     rate_row(table, &price.name, &price.rates, limit);
     if let Some(long) = &price.long {
@@ -182,8 +188,9 @@ fn standard(table: &mut Table, price: &Price) {
     }
 }
 
-fn rate_row(table: &mut Table, title: &str, rates: &Rates, limit: String) {
-    let cell = |rate: Option<Rate>| rate.map_or_else(|| "–".to_owned(), |rate| dollars(rate.0, 6));
+fn rate_row(table: &mut TextTable, title: &str, rates: &TokenRates, limit: String) {
+    let cell =
+        |rate: Option<TokenRate>| rate.map_or_else(|| "–".to_owned(), |rate| dollars(rate.0, 6));
     table.row([
         title.to_owned(),
         cell(rates.input),
@@ -197,7 +204,7 @@ fn rate_row(table: &mut Table, title: &str, rates: &Rates, limit: String) {
 
 /// `200k`, `1M`: limits are round numbers.
 fn whole(tokens: u64) -> String {
-    amount::tokens(tokens).replacen(".0", "", 1)
+    format::tokens(tokens).replacen(".0", "", 1)
 }
 
 /// Units of 10^-`places` as dollars: two places, more where it takes more to be exact.
@@ -207,10 +214,11 @@ fn dollars(units: u64, places: usize) -> String {
     format!("{whole}.{:0<2}", part.trim_end_matches('0'))
 }
 
-fn times(rates: &Rates, factor: Factor) -> Rates {
-    let by =
-        |rate: Option<Rate>| rate.map(|rate| Rate(rate.0.saturating_mul(factor.0) / Factor::ONE.0));
-    Rates {
+fn times(rates: &TokenRates, factor: PriceFactor) -> TokenRates {
+    let by = |rate: Option<TokenRate>| {
+        rate.map(|rate| TokenRate(rate.0.saturating_mul(factor.0) / PriceFactor::ONE.0))
+    };
+    TokenRates {
         input: by(rates.input),
         output: by(rates.output),
         cache_read: by(rates.cache_read),
@@ -220,18 +228,18 @@ fn times(rates: &Rates, factor: Factor) -> Rates {
 }
 
 /// Where these prices are from.
-fn origin(world: &World, rows: &[&Price]) -> String {
+fn origin(world: &CommandContext, rows: &[&ModelPrice]) -> String {
     let mut counts: BTreeMap<(bool, &str, &str), u64> = BTreeMap::new();
     for price in rows {
         let from = match price.origin {
-            Origin::Override => (true, "", ""),
-            Origin::Bundled | Origin::Updated => (false, &*price.date, &*price.source),
+            PriceOrigin::Override => (true, "", ""),
+            PriceOrigin::Bundled | PriceOrigin::Updated => (false, &*price.date, &*price.source),
         };
         *counts.entry(from).or_default() += 1;
     }
-    let own = costs::overrides(&world.own);
+    let own = price_sources::overrides(&world.own);
     let told = counts.into_iter().map(|((is_own, date, source), count)| {
-        let models = amount::count(count, "model");
+        let models = format::count(count, "model");
         match (is_own, date) {
             (true, _) => format!("{models} from {}", own.display()),
             (false, "") => format!("{models} from {source}"),
@@ -245,19 +253,19 @@ fn origin(world: &World, rows: &[&Price]) -> String {
 }
 
 /// Takes in a table from a file and says what is different.
-fn update(world: &World, from: &Path) -> Result<(), Failure> {
+fn update(world: &CommandContext, from: &Path) -> Result<(), CommandFailure> {
     let name = from.display();
     let text = std::fs::read_to_string(from)
-        .map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+        .map_err(|error| CommandFailure::failed(format!("{name}: {error}")))?;
     let read = Prices::parse(&text).map_err(|error| {
-        Failure::failed(format!("{name}: {error}")).hint(
+        CommandFailure::failed(format!("{name}: {error}")).hint(
             "use LiteLLM's price table or unspool's own format; see `unspool prices update --help`",
         )
     })?;
     if read.rows().len() == 0 {
-        return Err(Failure::failed(format!("{name}: no models found")));
+        return Err(CommandFailure::failed(format!("{name}: no models found")));
     }
-    let taken = costs::taken_in(&world.own);
+    let taken = price_sources::taken_in(&world.own);
     let before = Prices::bundled().merged(taken.clone());
     let fresh = dated(world, &read, from);
     let fresh = if read.is_litellm() {
@@ -266,16 +274,16 @@ fn update(world: &World, from: &Path) -> Result<(), Failure> {
         fresh
     };
     let table = taken.merged(fresh.clone());
-    let path = costs::updated(&world.own);
+    let path = price_sources::updated(&world.own);
     own_file::replace(&path, table.to_json().as_bytes())
-        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+        .map_err(|error| CommandFailure::failed(format!("{}: {error}", path.display())))?;
     let changes = changes(&before, &read, &fresh);
     say(world, &changes)?;
     let count = |change: &str| changes.iter().filter(|row| row.change == change).count();
     world.ui.note(&format!(
         "{}: {}, {} new, {} changed, {} gone (they keep their last price).",
         path.display(),
-        amount::count(fresh.rows().len() as u64, "model"),
+        format::count(fresh.rows().len() as u64, "model"),
         count("new"),
         count("changed"),
         count("gone"),
@@ -285,7 +293,7 @@ fn update(world: &World, from: &Path) -> Result<(), Failure> {
 }
 
 /// Says which rows of the file make no difference to any price.
-fn unused(world: &World, names: &[&str]) {
+fn unused(world: &CommandContext, names: &[&str]) {
     let some = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
     let more = match names.len().saturating_sub(3) {
         0 => String::new(),
@@ -305,20 +313,20 @@ fn unused(world: &World, names: &[&str]) {
 }
 
 /// The table with a day and a source, where it says neither.
-fn dated(world: &World, table: &Prices, from: &Path) -> Prices {
+fn dated(world: &CommandContext, table: &Prices, from: &Path) -> Prices {
     let either = |own: &str, other: String| match own {
         "" => other,
         own => own.to_owned(),
     };
     let name = from.file_name().unwrap_or_default().to_string_lossy();
-    let date = either(table.date(), amount::day(world.now(), world.ui.zone()));
+    let date = either(table.date(), format::day(world.now(), world.ui.zone()));
     let source = either(table.source(), name.into_owned());
     Prices::new(&date, &source, table.rows().cloned())
 }
 
 /// What the rows of a file change; those it does not have at all are gone.
 fn changes(before: &Prices, read: &Prices, fresh: &Prices) -> Vec<PriceChangeRow> {
-    let row = |change: &str, old: Option<&Price>, new: Option<&Price>| {
+    let row = |change: &str, old: Option<&ModelPrice>, new: Option<&ModelPrice>| {
         let name = new.or(old).map(|price| price.name.clone());
         PriceChangeRow {
             change: change.to_owned(),
@@ -327,8 +335,8 @@ fn changes(before: &Prices, read: &Prices, fresh: &Prices) -> Vec<PriceChangeRow
             after: new.map(|price| PriceRow::new(&price.name, price)),
         }
     };
-    let same = |a: &Price, b: &Price| {
-        let b = Price {
+    let same = |a: &ModelPrice, b: &ModelPrice| {
+        let b = ModelPrice {
             origin: a.origin,
             date: a.date.clone(),
             source: a.source.clone(),
@@ -349,7 +357,7 @@ fn changes(before: &Prices, read: &Prices, fresh: &Prices) -> Vec<PriceChangeRow
     rows
 }
 
-fn say(world: &World, changes: &[PriceChangeRow]) -> Result<(), Failure> {
+fn say(world: &CommandContext, changes: &[PriceChangeRow]) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     if world.ui.json {
         for row in changes {
@@ -357,12 +365,12 @@ fn say(world: &World, changes: &[PriceChangeRow]) -> Result<(), Failure> {
         }
         return Ok(out.flush()?);
     }
-    let mut table = Table::new(vec![
-        Column::fixed("change"),
-        Column::flexible("model", 20),
-        Column::number("input"),
-        Column::number("output"),
-        Column::flexible("before", 10),
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("change"),
+        TableColumn::flexible("model", 20),
+        TableColumn::number("input"),
+        TableColumn::number("output"),
+        TableColumn::flexible("before", 10),
     ]);
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
     for row in changes {

@@ -6,31 +6,33 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use unspool_model::edit::check::Wanted;
+use unspool_model::edit::check::ExpectedResult;
 use unspool_model::edit::redact::Redactor;
-use unspool_model::edit::{self, Plan};
-use unspool_model::secrets::Secrets;
-use unspool_model::session::Role;
-use unspool_show::amount;
+use unspool_model::edit::{self, EditPlan};
+use unspool_model::secrets::SecretFinder;
+use unspool_model::session::TranscriptRole;
 use unspool_show::clean;
+use unspool_show::format;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LineCounts};
-use unspool_store::each;
 use unspool_store::find::{self, SessionFile};
-use unspool_store::journal::{self, Task};
-use unspool_store::live::Live;
+use unspool_store::journal::{self, JournalTask};
 use unspool_store::open;
-use unspool_store::read::{self, Loaded};
-use unspool_store::resolve::Target;
-use unspool_store::secrets::{self, Holds, Rewritten, Scan, Source};
+use unspool_store::parallel;
+use unspool_store::read::{self, LoadedSession};
+use unspool_store::resolve::SessionTarget;
+use unspool_store::secret_scan::{
+    self, RedactionResult, SecretScanFile, SecretScanFileKind, SecretScanOptions,
+};
+use unspool_store::session_in_use::InUseSessions;
 
-use crate::commands::clone::Trims;
+use crate::command_context::CommandContext;
+use crate::commands::clone::TrimArgs;
 use crate::commands::index;
-use crate::failure::Failure;
+use crate::edit_options::{self, EditOptions};
+use crate::failure::CommandFailure;
 use crate::secrets as known;
-use crate::surgery::bench::{Bench, Spot};
-use crate::surgery::{self, Order, proof};
-use crate::wishes::{self, Wishes};
-use crate::world::World;
+use crate::session_edit::staging::{EditStaging, StagingTarget};
+use crate::session_edit::{self, EditRequest, edit_verification};
 
 /// Arguments of `redact`.
 #[derive(Debug, Args)]
@@ -62,30 +64,32 @@ pub struct RedactArgs {
 }
 
 /// Takes secrets out.
-pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &RedactArgs) -> Result<(), CommandFailure> {
     if !args.in_place {
         return copy(world, args);
     }
     let redactor = known::redactor(&world.own.config, args.dry_run).map_err(|error| {
-        Failure::failed(format!("cannot use the placeholder key: {error}"))
+        CommandFailure::failed(format!("cannot use the placeholder key: {error}"))
             .hint("set UNSPOOL_HOME to use another directory for unspool's files")
     })?;
     let jobs = match args.all {
         true => everything(world)?,
         false => vec![one(world, args)?],
     };
-    let live = Live::look(&world.dirs, world.now().0);
+    let live = InUseSessions::look(&world.dirs, world.now().0);
     let mut results = Vec::new();
-    let mut left = LeftOut::default();
+    let mut left = RedactLeftOut::default();
     for job in &jobs {
         let why = job.file.as_ref().and_then(|file| live.why(file));
         if let (Some(why), false) = (&why, args.all) {
-            return Err(Failure::failed(format!("{} is in use: {why}", job.name()))
-                .hint("close the session first, or make a copy without `--in-place`"));
+            return Err(
+                CommandFailure::failed(format!("{} is in use: {why}", job.name()))
+                    .hint("close the session first, or make a copy without `--in-place`"),
+            );
         }
         match redact(world, args, &redactor, (job, why), &mut left) {
             Ok(result) => results.extend(result),
-            Err(Failure::Nothing(told) | Failure::Failed(told)) if args.all => {
+            Err(CommandFailure::Nothing(told) | CommandFailure::Failed(told)) if args.all => {
                 let name = job.name();
                 world
                     .ui
@@ -100,7 +104,7 @@ pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
 
 /// What was asked for and could not be done. Each file was named when it was come upon.
 #[derive(Debug, Default)]
-struct LeftOut {
+struct RedactLeftOut {
     /// Sessions that hold secrets and that somebody works on.
     in_use: u64,
     /// Files that hold secrets and that a link leads to.
@@ -115,11 +119,11 @@ struct LeftOut {
     clean: u64,
 }
 
-impl LeftOut {
+impl RedactLeftOut {
     /// What it is, unless there is nothing.
     fn words(&self) -> Option<String> {
         let some = |count: u64, noun: &str, what: &str| {
-            (count > 0).then(|| format!("{} {what}", amount::count(count, noun)))
+            (count > 0).then(|| format!("{} {what}", format::count(count, noun)))
         };
         let refused = match self.refused.as_slice() {
             [] => None,
@@ -138,32 +142,32 @@ impl LeftOut {
 }
 
 /// Without `--in-place` it is `clone --redact`.
-fn copy(world: &World, args: &RedactArgs) -> Result<(), Failure> {
-    let trims = Trims {
+fn copy(world: &CommandContext, args: &RedactArgs) -> Result<(), CommandFailure> {
+    let trims = TrimArgs {
         redact: true,
-        ..Trims::default()
+        ..TrimArgs::default()
     };
-    let wishes = Wishes::new(world, &trims)?;
+    let wishes = EditOptions::new(world, &trims)?;
     let chosen = world.choose(args.session.as_deref())?;
-    let order = Order {
+    let order = EditRequest {
         operation: "redact",
         words: wishes.words(),
-        options: wishes::typed(),
+        options: edit_options::typed(),
         dry_run: args.dry_run,
-        ..Order::default()
+        ..EditRequest::default()
     };
-    let result = surgery::copy(world, chosen, &order, &wishes)?;
-    surgery::tell(world, &result)
+    let result = session_edit::copy(world, chosen, &order, &wishes)?;
+    session_edit::print_result(world, &result)
 }
 
 /// The files of a session, or files that belong to none.
-struct Job {
+struct RedactJob {
     file: Option<SessionFile>,
     /// The transcript is the last, so that it changes last.
-    sources: Vec<Source>,
+    sources: Vec<SecretScanFile>,
 }
 
-impl Job {
+impl RedactJob {
     fn name(&self) -> String {
         match &self.file {
             Some(file) => format!("session {}", file.id),
@@ -172,13 +176,13 @@ impl Job {
     }
 }
 
-fn one(world: &World, args: &RedactArgs) -> Result<Job, Failure> {
+fn one(world: &CommandContext, args: &RedactArgs) -> Result<RedactJob, CommandFailure> {
     match world.target(args.session.as_deref())? {
-        Target::Session(file) => {
-            let sources = secrets::of_session(&find::around(&file.path), &file);
+        SessionTarget::Session(file) => {
+            let sources = secret_scan::of_session(&find::find_beside_transcript(&file.path), &file);
             Ok(job(file, sources))
         }
-        Target::Agent(file) => Err(Failure::failed(format!(
+        SessionTarget::Agent(file) => Err(CommandFailure::failed(format!(
             "sub-agent agent-{} cannot be redacted on its own",
             file.id
         ))
@@ -186,9 +190,9 @@ fn one(world: &World, args: &RedactArgs) -> Result<Job, Failure> {
     }
 }
 
-fn job(file: SessionFile, mut sources: Vec<Source>) -> Job {
+fn job(file: SessionFile, mut sources: Vec<SecretScanFile>) -> RedactJob {
     sources.reverse();
-    Job {
+    RedactJob {
         file: Some(file),
         sources,
     }
@@ -196,12 +200,12 @@ fn job(file: SessionFile, mut sources: Vec<Source>) -> Job {
 
 /// Every session with its files, and then all that is left: files of sessions that are gone, and
 /// what is nobody's, such as the list of prompts.
-fn everything(world: &World) -> Result<Vec<Job>, Failure> {
+fn everything(world: &CommandContext) -> Result<Vec<RedactJob>, CommandFailure> {
     let found = world.walked()?;
-    let (each, rest) = secrets::of_each(&found, &world.dirs);
+    let (each, rest) = secret_scan::of_each(&found, &world.dirs);
     let each = each.into_iter();
-    let mut jobs: Vec<Job> = each.map(|(file, all)| job(file.clone(), all)).collect();
-    jobs.push(Job {
+    let mut jobs: Vec<RedactJob> = each.map(|(file, all)| job(file.clone(), all)).collect();
+    jobs.push(RedactJob {
         file: None,
         sources: rest,
     });
@@ -213,19 +217,19 @@ fn everything(world: &World) -> Result<Vec<Job>, Failure> {
 
 /// Redacts the files of a job, unless it is in use; nothing if there are no secrets in them.
 fn redact(
-    world: &World,
+    world: &CommandContext,
     args: &RedactArgs,
     redactor: &Redactor,
-    (job, in_use): (&Job, Option<String>),
-    left: &mut LeftOut,
-) -> Result<Option<EditResult>, Failure> {
-    let how = Scan {
+    (job, in_use): (&RedactJob, Option<String>),
+    left: &mut RedactLeftOut,
+) -> Result<Option<EditResult>, CommandFailure> {
+    let how = SecretScanOptions {
         redactor,
         reveal: false,
-        threads: each::threads(),
+        threads: parallel::threads(),
         progress: &|_| (),
     };
-    let (hits, warnings) = secrets::scan(&job.sources, &how);
+    let (hits, warnings) = secret_scan::scan(&job.sources, &how);
     for warning in &warnings {
         world.ui.warn(&warning.to_string());
     }
@@ -236,12 +240,12 @@ fn redact(
         .clone()
         .filter(|(source, hits)| hits.is_empty() && !unread(&source.path));
     left.clean += clean.map(|(source, _)| source.bytes).sum::<u64>();
-    let mut sources: Vec<&Source> = found
+    let mut sources: Vec<&SecretScanFile> = found
         .filter(|(_, hits)| !hits.is_empty())
         .map(|(source, _)| source)
         .collect();
     sources.retain(|source| {
-        let is_settings = source.holds == Holds::Settings;
+        let is_settings = source.holds == SecretScanFileKind::Settings;
         if is_settings {
             let path = source.path.display();
             world.ui.warn(&format!(
@@ -254,7 +258,10 @@ fn redact(
     // Nothing is written through links, and a note must not be in the way of the rest.
     let task = task(world, args, job);
     sources.retain(|source| {
-        let is_note = matches!(source.holds, Holds::Note | Holds::Lines);
+        let is_note = matches!(
+            source.holds,
+            SecretScanFileKind::Note | SecretScanFileKind::Lines
+        );
         let linked = is_note && is_linked(&source.path, &task.roots);
         if linked {
             let path = source.path.display();
@@ -285,12 +292,12 @@ fn redact(
         result.source.clone_from(&file.id);
         result.session.clone_from(&file.id);
         result.path = file.path.display().to_string();
-        let main = read::read(&file.path, Role::Main)?;
+        let main = read::read(&file.path, TranscriptRole::Main)?;
         let directory = main.session.cwds.iter().next().map(|(cwd, _)| cwd);
         result.resume = world.resume_command(directory, &file.id);
         untouched(&mut result, &main);
     }
-    let mut bench = Bench::new(world, task, args.dry_run)?;
+    let mut bench = EditStaging::new(world, task, args.dry_run)?;
     let mut checks = Vec::new();
     let mut thinking = 0;
     for source in sources {
@@ -303,10 +310,10 @@ fn redact(
     checks.extend((thinking > 0).then(|| broken_seals(thinking)));
     if let Some(bad) = checks.iter().find(|check| !check.ok) {
         let what = format!("{}: {}: nothing was written", job.name(), bad.detail);
-        return Err(Failure::failed(what).hint("list the secrets with `unspool scan`"));
+        return Err(CommandFailure::failed(what).hint("list the secrets with `unspool scan`"));
     }
     result.checks.extend(checks);
-    result.undo = bench.commit(|task| surgery::note(task, &result))?;
+    result.undo = bench.commit(|task| session_edit::note(task, &result))?;
     if result.undo.is_some() {
         forget(world, &hits.concat())?;
     }
@@ -324,7 +331,7 @@ fn is_linked(path: &Path, roots: &[PathBuf]) -> bool {
 }
 
 /// What is said of a transcript that stays as it is.
-fn untouched(result: &mut EditResult, main: &Loaded) {
+fn untouched(result: &mut EditResult, main: &LoadedSession) {
     result.lines.kept = u64::from(main.lines);
     result.bytes = amounts(main.bytes, main.bytes);
     let tokens = edit::tokens(&main.session);
@@ -334,26 +341,26 @@ fn untouched(result: &mut EditResult, main: &Loaded) {
 /// Puts a file without its secrets in place of the file; a transcript must still say what it
 /// said, and be read by every client as it was.
 fn replace(
-    bench: &mut Bench,
-    source: &Source,
+    bench: &mut EditStaging,
+    source: &SecretScanFile,
     redactor: &Redactor,
     result: &mut EditResult,
-) -> Result<Rewritten, Failure> {
+) -> Result<RedactionResult, CommandFailure> {
     let (file, metadata) = open::open(&source.path)?;
-    let spot = Spot::Over(&source.path, open::Stamp::of(&metadata));
+    let spot = StagingTarget::Over(&source.path, open::FileStamp::of(&metadata));
     let role = match source.holds {
-        Holds::Session => Role::Main,
-        Holds::Agent(_) => Role::Agent,
-        Holds::Output
-        | Holds::Backup
-        | Holds::Note
-        | Holds::Settings
-        | Holds::Lines
-        | Holds::Prompts { .. }
-        | Holds::List { .. } => {
-            let mut done = Rewritten::default();
+        SecretScanFileKind::Session => TranscriptRole::Main,
+        SecretScanFileKind::Agent(_) => TranscriptRole::Agent,
+        SecretScanFileKind::Output
+        | SecretScanFileKind::Backup
+        | SecretScanFileKind::Note
+        | SecretScanFileKind::Settings
+        | SecretScanFileKind::Lines
+        | SecretScanFileKind::Prompts { .. }
+        | SecretScanFileKind::List { .. } => {
+            let mut done = RedactionResult::default();
             bench.put(spot, |out| {
-                done = secrets::rewrite(source, &file, redactor, out)?;
+                done = secret_scan::rewrite(source, &file, redactor, out)?;
                 Ok(())
             })?;
             result.side_files += 1;
@@ -361,17 +368,17 @@ fn replace(
         }
     };
     let before = read::read(&source.path, role)?.session;
-    let mut wanted = Wanted::of(&before, &Plan::new(&before), None);
+    let mut wanted = ExpectedResult::of(&before, &EditPlan::new(&before), None);
     // As large as the file: not needed while the new one is read.
     drop(before);
     let (done, draft) = bench.transcript(spot, role, |out| {
-        secrets::rewrite(source, &file, redactor, out)
+        secret_scan::rewrite(source, &file, redactor, out)
     })?;
     let after = draft.read()?;
-    wanted.excuse(&done.lines);
-    if role == Role::Agent {
+    wanted.allow_changed_lines(&done.lines);
+    if role == TranscriptRole::Agent {
         result.side_files += 1;
-        proof::refused(&wanted.compare(&after.session))?;
+        edit_verification::refused(&wanted.compare(&after.session))?;
         return Ok(done);
     }
     result.lines = LineCounts {
@@ -380,7 +387,7 @@ fn replace(
         ..LineCounts::default()
     };
     result.bytes = amounts(done.before, done.after);
-    proof::prove(&wanted, &after.session, result)?;
+    edit_verification::prove(&wanted, &after.session, result)?;
     Ok(done)
 }
 
@@ -390,7 +397,7 @@ fn broken_seals(thinking: u64) -> CheckRow {
         ok: true,
         detail: format!(
             "{} replaced in thinking, which invalidates its signature: use `clone --strip-thinking` if the API rejects it",
-            amount::count(thinking, "secret")
+            format::count(thinking, "secret")
         ),
     }
 }
@@ -399,13 +406,13 @@ fn amounts(before: u64, after: u64) -> Amounts {
     Amounts { before, after }
 }
 
-fn task(world: &World, args: &RedactArgs, job: &Job) -> Task {
-    let mut task = Task {
+fn task(world: &CommandContext, args: &RedactArgs, job: &RedactJob) -> JournalTask {
+    let mut task = JournalTask {
         at: world.now().0,
         operation: "redact".to_owned(),
         words: format!("redact {} --in-place", job.name()),
         options: vec!["--in-place".to_owned()],
-        ..Task::default()
+        ..JournalTask::default()
     };
     if args.all {
         task.options.push("--all".to_owned());
@@ -422,22 +429,22 @@ fn task(world: &World, args: &RedactArgs, job: &Job) -> Task {
 }
 
 /// Whether a second look at what was written finds nothing.
-fn is_clean(source: &Source, done: &Rewritten) -> CheckRow {
+fn is_clean(source: &SecretScanFile, done: &RedactionResult) -> CheckRow {
     let path = source.path.display();
     CheckRow {
         name: "secrets".to_owned(),
         ok: done.left == 0,
         detail: match done.left {
             0 => format!("no secrets are left in {path}"),
-            left => format!("{} are left in {path}", amount::count(left, "secret")),
+            left => format!("{} are left in {path}", format::count(left, "secret")),
         },
     }
 }
 
 /// Our index masks what the rules find before it keeps anything; values of the environment it
 /// does not know, so it goes if one of them was replaced.
-fn forget(world: &World, hits: &[secrets::Hit]) -> Result<(), Failure> {
-    let rules: HashSet<&str> = Secrets::standard().rules().map(|(id, _)| id).collect();
+fn forget(world: &CommandContext, hits: &[secret_scan::SecretHit]) -> Result<(), CommandFailure> {
+    let rules: HashSet<&str> = SecretFinder::standard().rules().map(|(id, _)| id).collect();
     if hits.iter().all(|hit| rules.contains(hit.rule.as_str())) {
         return Ok(());
     }
@@ -445,17 +452,21 @@ fn forget(world: &World, hits: &[secrets::Hit]) -> Result<(), Failure> {
 }
 
 /// Tells of every result, and of what is left; that nothing was found only if all was looked at.
-fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Failure> {
-    let (words, clean) = (left.words(), amount::bytes(left.clean));
+fn tell(
+    world: &CommandContext,
+    results: &[EditResult],
+    left: &RedactLeftOut,
+) -> Result<(), CommandFailure> {
+    let (words, clean) = (left.words(), format::bytes(left.clean));
     if results.is_empty() && words.is_none() {
         let what = match left.settings {
             0 => format!("no secrets in {clean}"),
             count => format!(
                 "no secrets in {clean}, but in {}, which are not redacted",
-                amount::count(count, "file") + " of Claude Code's settings"
+                format::count(count, "file") + " of Claude Code's settings"
             ),
         };
-        return Err(Failure::nothing(what));
+        return Err(CommandFailure::nothing(what));
     }
     let mut out = world.ui.out();
     for result in results {
@@ -478,7 +489,7 @@ fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Fai
         Some(words) => {
             let what = format!("not everything is redacted: {words}");
             let again = "run it again once what is warned of above is dealt with";
-            Err(Failure::failed(what).hint(match left.clean {
+            Err(CommandFailure::failed(what).hint(match left.clean {
                 0 => again.to_owned(),
                 _ => format!("the other {clean} hold no secrets; {again}"),
             }))
@@ -486,7 +497,7 @@ fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Fai
     }
 }
 
-fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), CommandFailure> {
     let name = match result.session.as_str() {
         "" => "files that belong to no session",
         session => session,
@@ -496,9 +507,9 @@ fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {
         out,
         "{}: {} {would}replaced, {} changed, {}",
         clean::line(name),
-        amount::count(result.redactions, "secret"),
-        amount::count(result.lines.changed, "line"),
-        amount::count(result.side_files, "file") + " besides the transcript",
+        format::count(result.redactions, "secret"),
+        format::count(result.lines.changed, "line"),
+        format::count(result.side_files, "file") + " besides the transcript",
     )?;
     if let Some(undo) = result.undo {
         writeln!(out, "  undo with `unspool undo {undo}`")?;

@@ -7,16 +7,16 @@ use clap::Args;
 use unspool_model::title;
 use unspool_show::clean;
 use unspool_show::wire::log::TitleRow;
+use unspool_store::atomic_write::ModifiedTimePolicy;
 use unspool_store::find::SessionFile;
-use unspool_store::journal::{self, Task};
-use unspool_store::live::Live;
-use unspool_store::open::{self, Stamp};
-use unspool_store::resolve::Target;
-use unspool_store::write::Times;
-use unspool_store::{Role, read, side};
+use unspool_store::journal::{self, JournalTask};
+use unspool_store::open::{self, FileStamp};
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_in_use::InUseSessions;
+use unspool_store::{TranscriptRole, read, side_files};
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `rename`.
 #[derive(Debug, Args)]
@@ -42,23 +42,23 @@ pub struct RenameArgs {
 const SHOWN: usize = 100;
 
 /// Renames a session.
-pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &RenameArgs) -> Result<(), CommandFailure> {
     let title = args.title.trim();
     if title.is_empty() {
-        return Err(Failure::failed("the title is empty").hint("pass a non-empty title"));
+        return Err(CommandFailure::failed("the title is empty").hint("pass a non-empty title"));
     }
-    let Target::Session(file) = world.target(Some(&args.session))? else {
-        return Err(Failure::failed("sub-agents have no title")
+    let SessionTarget::Session(file) = world.target(Some(&args.session))? else {
+        return Err(CommandFailure::failed("sub-agents have no title")
             .hint("rename the session that the sub-agent belongs to"));
     };
-    let session = read(&file.path, Role::Main)?.session;
+    let session = read(&file.path, TranscriptRole::Main)?.session;
     let before = session.given_title().map(str::to_owned);
     let shown = || {
         let goal = session.goal.as_deref()?;
         Some(goal.chars().take(SHOWN).collect::<String>())
     };
     let back = before.clone().or_else(shown);
-    if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
+    if let Some(why) = InUseSessions::look(&world.dirs, world.now().0).holder(&file.path) {
         world.ui.note(&format!(
             "{why}: renaming is safe, but the client may write its own title again"
         ));
@@ -79,13 +79,13 @@ pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
 }
 
 fn write(
-    world: &World,
+    world: &CommandContext,
     file: &SessionFile,
     title: &str,
     back: Option<String>,
-) -> Result<u64, Failure> {
+) -> Result<u64, CommandFailure> {
     let short: String = file.id.chars().take(8).collect();
-    let mut work = world.begin(Task {
+    let mut work = world.begin(JournalTask {
         at: world.now().0,
         operation: "rename".to_owned(),
         words: format!("rename {short} to “{title}”"),
@@ -93,22 +93,25 @@ fn write(
         sources: vec![file.id.clone()],
         path: Some(file.path.clone()),
         roots: journal::roots(file),
-        ..Task::default()
+        ..JournalTask::default()
     })?;
     // Newer clients keep the title here as well; where there is none, the line is enough.
-    if let Some(note) = side::side(file).custom_title {
+    if let Some(note) = side_files::list_side_files(file).custom_title {
         let (_, metadata) = open::open(&note)?;
         let text = title::note(title);
-        work.replace(&note, Stamp::of(&metadata), Times::Now, |out| {
-            out.write_all(text.as_bytes())
-        })?;
+        work.replace(
+            &note,
+            FileStamp::of(&metadata),
+            ModifiedTimePolicy::Now,
+            |out| out.write_all(text.as_bytes()),
+        )?;
     }
     let back = back.map(|old| title::line(&file.id, &old));
     work.append_line(&file.path, &title::line(&file.id, title), back)?;
     Ok(work.commit()?)
 }
 
-fn print(world: &World, row: &TitleRow) -> Result<(), Failure> {
+fn print(world: &CommandContext, row: &TitleRow) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, row)?;

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::failure::Failure;
-use crate::surgery::{self, Order};
-use crate::wishes;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::edit_options;
+use crate::failure::CommandFailure;
+use crate::session_edit::{self, EditRequest};
 
 /// Arguments of `repair`.
 #[derive(Debug, Args)]
@@ -34,17 +34,17 @@ pub struct RepairArgs {
 }
 
 /// Mends a session.
-pub fn run(world: &World, args: &RepairArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &RepairArgs) -> Result<(), CommandFailure> {
     let chosen = world.choose(args.session.as_deref())?;
-    let order = Order {
+    let order = EditRequest {
         operation: "repair",
         words: "repaired".to_owned(),
-        options: wishes::typed(),
+        options: edit_options::typed(),
         dry_run: args.dry_run,
-        ..Order::default()
+        ..EditRequest::default()
     };
-    match surgery::repair(world, chosen, &order, args.in_place)? {
-        Some(result) => surgery::tell(world, &result),
+    match session_edit::repair(world, chosen, &order, args.in_place)? {
+        Some(result) => session_edit::print_result(world, &result),
         None => {
             world.ui.note("nothing to repair");
             Ok(())

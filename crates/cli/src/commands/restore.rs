@@ -5,15 +5,15 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use unspool_model::view::files::{self, Restore};
+use unspool_model::view::files::{self, FileRestore};
 use unspool_store::open;
-use unspool_store::output_file::{self, Existing};
-use unspool_store::resolve::Target;
-use unspool_store::side;
+use unspool_store::output_file::{self, ExistingFilePolicy};
+use unspool_store::resolve::SessionTarget;
+use unspool_store::side_files;
 
-use crate::failure::Failure;
+use crate::command_context::{ChosenSession, CommandContext};
+use crate::failure::CommandFailure;
 use crate::ui;
-use crate::world::{Chosen, World};
 
 /// Arguments of `restore`.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub struct RestoreArgs {
 }
 
 /// Gets a file back.
-pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &RestoreArgs) -> Result<(), CommandFailure> {
     let chosen = world.choose(args.session.as_deref())?;
     let main = &chosen.family.main;
     let turns = main
@@ -57,7 +57,7 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
         args.at
     };
     if turn < 1 || turn > turns {
-        return Err(Failure::failed(format!(
+        return Err(CommandFailure::failed(format!(
             "there is no turn {}: the session has {turns}",
             args.at
         ))
@@ -77,7 +77,7 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
             Err(reason) => why = reason,
         }
     }
-    Err(Failure::nothing(format!(
+    Err(CommandFailure::nothing(format!(
         "cannot restore {} as of turn {turn}: {why}",
         args.path
     ))
@@ -85,13 +85,13 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 /// The content, and where it comes from.
-fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> {
+fn content(chosen: &ChosenSession, plan: FileRestore) -> Result<(Vec<u8>, String), String> {
     match plan {
-        Restore::Backup { file, before_turn } => Ok((
+        FileRestore::Backup { file, before_turn } => Ok((
             backup(chosen, &file)?,
             format!("from the client's backup before turn {before_turn}"),
         )),
-        Restore::BackupAndReplay {
+        FileRestore::BackupAndReplay {
             file,
             before_turn,
             steps,
@@ -106,8 +106,8 @@ fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> 
             );
             Ok((text.into_bytes(), how))
         }
-        Restore::Absent => Err("the file did not exist at that turn".to_owned()),
-        Restore::Replayed { content, calls } => {
+        FileRestore::Absent => Err("the file did not exist at that turn".to_owned()),
+        FileRestore::Replayed { content, calls } => {
             let how = match calls {
                 0 => "from the content that the session read".to_owned(),
                 1 => "replayed 1 tool call".to_owned(),
@@ -115,15 +115,15 @@ fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> 
             };
             Ok((content.into_bytes(), how))
         }
-        Restore::Unknown { why } => Err(why),
+        FileRestore::Unknown { why } => Err(why),
     }
 }
 
-fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
-    let Target::Session(session) = &chosen.target else {
+fn backup(chosen: &ChosenSession, file: &str) -> Result<Vec<u8>, String> {
+    let SessionTarget::Session(session) = &chosen.target else {
         return Err("sub-agents have no backups".to_owned());
     };
-    let backups = side::side(session).file_history;
+    let backups = side_files::list_side_files(session).file_history;
     let path = backups
         .iter()
         .find(|path| path.file_name().is_some_and(|name| name == file));
@@ -135,18 +135,18 @@ fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
+fn write(output: Option<&Path>, content: &[u8]) -> Result<(), CommandFailure> {
     let Some(path) = output else {
         let mut out = ui::data();
         out.write_all(content)?;
         return Ok(out.flush()?);
     };
-    output_file::write(path, Existing::Refuse, content).map_err(|error| {
+    output_file::write(path, ExistingFilePolicy::Refuse, content).map_err(|error| {
         // There is no `--force` here.
         let free = path.symlink_metadata().is_err();
         match free || output_file::is_stream(path) {
-            true => Failure::from(error),
-            false => Failure::failed(error).hint("choose a file that does not exist"),
+            true => CommandFailure::from(error),
+            false => CommandFailure::failed(error).hint("choose a file that does not exist"),
         }
     })?;
     Ok(())

@@ -5,21 +5,23 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use clap::Args;
-use unspool_show::amount;
+use unspool_show::format;
 use unspool_show::layout;
 use unspool_show::sarif;
-use unspool_show::style::{Line, Paint};
+use unspool_show::style::{StyledLine, TextStyle};
 use unspool_show::wire::secret::SecretRow;
-use unspool_store::each;
 use unspool_store::find;
-use unspool_store::resolve::Target;
-use unspool_store::secrets::{self, Hit, Holds, Scan, Source};
+use unspool_store::parallel;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::secret_scan::{
+    self, SecretHit, SecretScanFile, SecretScanFileKind, SecretScanOptions,
+};
 
+use crate::command_context::CommandContext;
 use crate::commands::ls::short;
-use crate::failure::Failure;
-use crate::progress::Bar;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
 use crate::secrets as known;
-use crate::world::World;
 
 /// Arguments of `scan`.
 #[derive(Debug, Args)]
@@ -47,29 +49,29 @@ pub struct ScanArgs {
 }
 
 /// Looks for secrets.
-pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &ScanArgs) -> Result<(), CommandFailure> {
     let sources = match args.all {
         true => everything(world)?,
         false => one(world, args)?,
     };
     let redactor = known::redactor(&world.own.config, false).map_err(|error| {
-        Failure::failed(format!("cannot use the placeholder key: {error}"))
+        CommandFailure::failed(format!("cannot use the placeholder key: {error}"))
             .hint("set UNSPOOL_HOME to use another directory for unspool's files")
     })?;
     let total = sources.iter().map(|source| source.bytes).sum();
-    let bar = Mutex::new(Bar::new(&world.ui, "scanning"));
+    let bar = Mutex::new(ProgressBar::new(&world.ui, "scanning"));
     let progress = |done| {
         if let Ok(mut bar) = bar.try_lock() {
             bar.show(done, total);
         }
     };
-    let how = Scan {
+    let how = SecretScanOptions {
         redactor: &redactor,
         reveal: world.reveal,
-        threads: each::threads(),
+        threads: parallel::threads(),
         progress: &progress,
     };
-    let (hits, warnings) = secrets::scan(&sources, &how);
+    let (hits, warnings) = secret_scan::scan(&sources, &how);
     if let Ok(mut bar) = bar.lock() {
         bar.clear();
     }
@@ -77,7 +79,8 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
         world.ui.warn(&warning.to_string());
     }
     let found = sources.iter().zip(hits);
-    let found: Vec<(&Source, Vec<Hit>)> = found.filter(|(_, hits)| !hits.is_empty()).collect();
+    let found: Vec<(&SecretScanFile, Vec<SecretHit>)> =
+        found.filter(|(_, hits)| !hits.is_empty()).collect();
     if args.sarif || world.ui.json {
         machine(world, args, &found)?;
     } else {
@@ -86,29 +89,31 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
     if found.is_empty() {
         Ok(())
     } else {
-        Err(Failure::Found)
+        Err(CommandFailure::Found)
     }
 }
 
 /// The files of the session that was asked for.
-pub fn one(world: &World, args: &ScanArgs) -> Result<Vec<Source>, Failure> {
+pub fn one(world: &CommandContext, args: &ScanArgs) -> Result<Vec<SecretScanFile>, CommandFailure> {
     Ok(match world.target(args.session.as_deref())? {
-        Target::Session(file) => secrets::of_session(&find::around(&file.path), &file),
-        Target::Agent(file) => secrets::of_agent(&file),
+        SessionTarget::Session(file) => {
+            secret_scan::of_session(&find::find_beside_transcript(&file.path), &file)
+        }
+        SessionTarget::Agent(file) => secret_scan::of_agent(&file),
     })
 }
 
 /// The files of all sessions.
-pub fn everything(world: &World) -> Result<Vec<Source>, Failure> {
+pub fn everything(world: &CommandContext) -> Result<Vec<SecretScanFile>, CommandFailure> {
     let found = world.walked()?;
-    let sources = secrets::of_all(&found, &world.dirs);
+    let sources = secret_scan::of_all(&found, &world.dirs);
     if sources.is_empty() {
         return Err(world.no_sessions());
     }
     Ok(sources)
 }
 
-fn row(world: &World, source: &Source, hit: &Hit) -> SecretRow {
+fn row(world: &CommandContext, source: &SecretScanFile, hit: &SecretHit) -> SecretRow {
     SecretRow {
         session: hit.session.clone(),
         path: source.path.display().to_string(),
@@ -121,13 +126,17 @@ fn row(world: &World, source: &Source, hit: &Hit) -> SecretRow {
         hash: hit.hash.clone(),
         secret: world.reveal.then(|| hit.secret.clone()),
         agent: match &source.holds {
-            Holds::Agent(id) => Some(id.clone()),
+            SecretScanFileKind::Agent(id) => Some(id.clone()),
             _ => None,
         },
     }
 }
 
-fn machine(world: &World, args: &ScanArgs, found: &[(&Source, Vec<Hit>)]) -> Result<(), Failure> {
+fn machine(
+    world: &CommandContext,
+    args: &ScanArgs,
+    found: &[(&SecretScanFile, Vec<SecretHit>)],
+) -> Result<(), CommandFailure> {
     let rows = found
         .iter()
         .flat_map(|(source, hits)| hits.iter().map(|hit| row(world, source, hit)));
@@ -147,26 +156,26 @@ fn machine(world: &World, args: &ScanArgs, found: &[(&Source, Vec<Hit>)]) -> Res
 }
 
 fn people(
-    world: &World,
-    found: &[(&Source, Vec<Hit>)],
+    world: &CommandContext,
+    found: &[(&SecretScanFile, Vec<SecretHit>)],
     total: u64,
     unread: usize,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let style = world.ui.style();
     let mut out = world.ui.out();
     for (source, hits) in found {
-        let mut head = Line::new();
+        let mut head = StyledLine::new();
         if !source.session.is_empty() {
-            head.push(Paint::HEADING, &format!("{}  ", short(&source.session)));
+            head.push(TextStyle::HEADING, &format!("{}  ", short(&source.session)));
         }
-        head.push(Paint::PLAIN, &source.path.display().to_string());
+        head.push(TextStyle::PLAIN, &source.path.display().to_string());
         head.write(&mut out, style.color)?;
         for hit in hits {
-            let line = Line::of(Paint::PLAIN, &format!("  line {:<5} ", hit.line))
-                .with(Paint::DIM, &format!("{:<8} ", hit.place))
-                .with(Paint::WARN, &hit.rule)
-                .with(Paint::DIM, &format!(" {}  ", hit.hash))
-                .with(Paint::PLAIN, &hit.snippet);
+            let line = StyledLine::of(TextStyle::PLAIN, &format!("  line {:<5} ", hit.line))
+                .with(TextStyle::DIM, &format!("{:<8} ", hit.place))
+                .with(TextStyle::WARN, &hit.rule)
+                .with(TextStyle::DIM, &format!(" {}  ", hit.hash))
+                .with(TextStyle::PLAIN, &hit.snippet);
             layout::cut(&line, style.columns()).write(&mut out, style.color)?;
         }
     }
@@ -177,10 +186,10 @@ fn people(
             0 => String::new(),
             count => format!(
                 " read; {} could not be read",
-                amount::count(count as u64, "file")
+                format::count(count as u64, "file")
             ),
         };
-        let looked = amount::bytes(total);
+        let looked = format::bytes(total);
         world.ui.note(&format!("no secrets in {looked}{unread}"));
         return Ok(());
     }
@@ -190,7 +199,9 @@ fn people(
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
-    let is_settings = |(source, _): &&(&Source, Vec<Hit>)| source.holds == Holds::Settings;
+    let is_settings = |(source, _): &&(&SecretScanFile, Vec<SecretHit>)| {
+        source.holds == SecretScanFileKind::Settings
+    };
     let settings = found.iter().filter(is_settings).count();
     let next = match settings < found.len() {
         true => ": take them out with `unspool redact`",
@@ -198,14 +209,14 @@ fn people(
     };
     world.ui.note(&format!(
         "{}, {} different, in {}{next}",
-        amount::count(count as u64, "secret"),
+        format::count(count as u64, "secret"),
         hashes.len(),
-        amount::count(found.len() as u64, "file"),
+        format::count(found.len() as u64, "file"),
     ));
     if settings > 0 {
         world.ui.note(&format!(
             "Claude Code goes by {} of these, which `redact` leaves as they are: change them there",
-            amount::count(settings as u64, "file"),
+            format::count(settings as u64, "file"),
         ));
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 use unspool_show::wire::SCHEMAS;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
@@ -16,13 +16,13 @@ pub struct SchemaArgs {
 }
 
 /// Prints schemas.
-pub fn run(world: &World, args: &SchemaArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &SchemaArgs) -> Result<(), CommandFailure> {
     let mut out = world.ui.data();
     if let Some(wanted) = &args.row {
         let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
         let Some((_, schema)) = found else {
             let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-            return Err(Failure::nothing(format!("unknown row `{wanted}`"))
+            return Err(CommandFailure::nothing(format!("unknown row `{wanted}`"))
                 .hint(format!("use one of {}", names.join(", "))));
         };
         serde_json::to_writer_pretty(&mut out, &schema())?;

@@ -9,20 +9,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use clap::Args;
-use unspool_model::find::{Bad, Case, Query, Scope, Snippet};
-use unspool_model::text::Where;
+use unspool_model::find::{CaseMode, MatchSnippet, QueryError, SearchScope, TextQuery};
+use unspool_model::text::TextKind;
 use unspool_model::time::Time;
 use unspool_show::wire::hit::HitRow;
-use unspool_show::{Line, Paint, Style, amount, layout};
-use unspool_store::resolve::Target;
-use unspool_store::search::{self, Hit, Holds, Search, Source, Span};
-use unspool_store::{each, find, project};
+use unspool_show::{ConversationStyle, StyledLine, TextStyle, format, layout};
+use unspool_store::resolve::SessionTarget;
+use unspool_store::search::{
+    self, SearchFile, SearchFileKind, SearchHit, SearchRequest, SearchTimeRange,
+};
+use unspool_store::{find, parallel, project};
 
+use crate::command_context::CommandContext;
 use crate::commands::ls::short;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::secrets;
-use crate::when;
-use crate::world::World;
+use crate::time_input;
 
 /// Arguments of `search`.
 #[derive(Debug, Default, Args)]
@@ -65,7 +67,7 @@ pub struct SearchArgs {
 
     /// Search only in: prompt, reply, thinking, tool, result, progress, title, other
     #[arg(long = "in", value_name = "PLACES", value_delimiter = ',', value_parser = place)]
-    pub places: Vec<Where>,
+    pub places: Vec<TextKind>,
 
     /// Only sessions of this project (name, directory, or part of one)
     #[arg(long, value_name = "P")]
@@ -104,9 +106,9 @@ pub struct SearchArgs {
     pub no_background: bool,
 }
 
-pub fn place(name: &str) -> Result<Where, String> {
-    Where::parse(name).ok_or_else(|| {
-        let names: Vec<&str> = Where::ALL.iter().map(|place| place.name()).collect();
+pub fn place(name: &str) -> Result<TextKind, String> {
+    TextKind::parse(name).ok_or_else(|| {
+        let names: Vec<&str> = TextKind::ALL.iter().map(|place| place.name()).collect();
         format!("unknown place: use one or more of {}", names.join(","))
     })
 }
@@ -118,7 +120,7 @@ const FEW: usize = 50;
 const MOST_CONTEXT: usize = 100;
 
 /// Finds text.
-pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &SearchArgs) -> Result<(), CommandFailure> {
     if args.ranked {
         return ranked::run(world, args);
     }
@@ -127,7 +129,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         (Some(limit), _) => limit,
         (None, false) => FEW,
     };
-    let mut shown = Shown::new(world, limit, args.context > 0);
+    let mut shown = HitPrinter::new(world, limit, args.context > 0);
     let mut failed = None;
     seek(world, args, |source, hit| match shown.hit(source, hit) {
         Ok(flow) => flow,
@@ -146,9 +148,13 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
 }
 
 /// The hits as rows, at most `limit`.
-pub fn rows(world: &World, args: &SearchArgs, limit: usize) -> Result<Vec<HitRow>, Failure> {
+pub fn rows(
+    world: &CommandContext,
+    args: &SearchArgs,
+    limit: usize,
+) -> Result<Vec<HitRow>, CommandFailure> {
     let mut rows = Vec::new();
-    let mut projects = Projects::default();
+    let mut projects = ProjectNames::default();
     seek(world, args, |source, hit| {
         rows.push(projects.row(source, &hit));
         match rows.len() < limit {
@@ -161,12 +167,12 @@ pub fn rows(world: &World, args: &SearchArgs, limit: usize) -> Result<Vec<HitRow
 
 /// Hands out hits until somebody has enough.
 fn seek(
-    world: &World,
+    world: &CommandContext,
     args: &SearchArgs,
-    each: impl FnMut(&Source, Hit) -> ControlFlow<()>,
-) -> Result<(), Failure> {
+    each: impl FnMut(&SearchFile, SearchHit) -> ControlFlow<()>,
+) -> Result<(), CommandFailure> {
     let query = query(args)?;
-    let scope = Scope {
+    let scope = SearchScope {
         places: args.places.clone(),
         paths: args.files,
         around: args.context.min(MOST_CONTEXT),
@@ -175,12 +181,12 @@ fn seek(
     };
     let span = span(world, args.since.as_deref(), args.until.as_deref())?;
     let sources = sources(world, args)?;
-    let what = Search {
+    let what = SearchRequest {
         query: &query,
         scope: &scope,
         span,
     };
-    let warnings = search::search(&sources, &what, each::threads(), each);
+    let warnings = search::search(&sources, &what, parallel::threads(), each);
     for warning in warnings {
         world.ui.warn(&warning.to_string());
     }
@@ -190,35 +196,36 @@ fn seek(
 /// Hands on every hit of a text as a row, newest sessions first, until `each` has enough: for
 /// screens.
 pub fn stream(
-    world: &World,
+    world: &CommandContext,
     text: &str,
     each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let args = SearchArgs {
         query: text.to_owned(),
         ..SearchArgs::default()
     };
-    let mut projects = Projects::default();
+    let mut projects = ProjectNames::default();
     seek(world, &args, |source, hit| each(projects.row(source, &hit)))
 }
 
-fn query(args: &SearchArgs) -> Result<Query, Failure> {
+fn query(args: &SearchArgs) -> Result<TextQuery, CommandFailure> {
     let case = match (args.ignore_case, args.case_sensitive) {
-        (true, _) => Case::Ignore,
-        (_, true) => Case::Exact,
-        _ => Case::Smart,
+        (true, _) => CaseMode::Ignore,
+        (_, true) => CaseMode::Exact,
+        _ => CaseMode::Smart,
     };
     let query = if args.regex {
-        Query::regex(&args.query, case)
+        TextQuery::regex(&args.query, case)
     } else {
-        Query::literal(&args.query, case)
+        TextQuery::literal(&args.query, case)
     };
     query.map_err(|bad| match bad {
-        Bad::Empty => Failure::failed("the query is empty").hint("pass the text to search for"),
-        Bad::TooLarge => {
-            Failure::failed("the regular expression is too large").hint("use smaller repetitions")
+        QueryError::Empty => {
+            CommandFailure::failed("the query is empty").hint("pass the text to search for")
         }
-        Bad::Regex { at, why } => Failure::failed(format!(
+        QueryError::TooLarge => CommandFailure::failed("the regular expression is too large")
+            .hint("use smaller repetitions"),
+        QueryError::Regex { at, why } => CommandFailure::failed(format!(
             "`{}` is not a valid regular expression: {why} at character {}",
             args.query,
             at + 1
@@ -231,26 +238,32 @@ fn query(args: &SearchArgs) -> Result<Query, Failure> {
     })
 }
 
-fn span(world: &World, since: Option<&str>, until: Option<&str>) -> Result<Span, Failure> {
+fn span(
+    world: &CommandContext,
+    since: Option<&str>,
+    until: Option<&str>,
+) -> Result<SearchTimeRange, CommandFailure> {
     let (now, zone) = (world.now(), world.ui.zone());
-    let since = since.map(|text| when::parse(text, now, zone));
-    let until = until.map(|text| when::end(text, now, zone));
-    Ok(Span {
+    let since = since.map(|text| time_input::parse(text, now, zone));
+    let until = until.map(|text| time_input::end(text, now, zone));
+    Ok(SearchTimeRange {
         since: since.transpose()?,
         until: until.transpose()?,
     })
 }
 
 /// The files to search, in the order in which hits are shown.
-fn sources(world: &World, args: &SearchArgs) -> Result<Vec<Source>, Failure> {
+fn sources(world: &CommandContext, args: &SearchArgs) -> Result<Vec<SearchFile>, CommandFailure> {
     let fits = |path: &Path, folder: &str| match &args.project {
-        Some(wanted) => project::is_meant(&search::project(path, folder), wanted),
+        Some(wanted) => project::project_matches(&search::project(path, folder), wanted),
         None => true,
     };
     if let Some(session) = &args.session {
         let sources = match world.target(Some(session))? {
-            Target::Session(file) => search::files(&find::around(&file.path), &file),
-            Target::Agent(file) => vec![search::alone(&file)],
+            SessionTarget::Session(file) => {
+                search::files(&find::find_beside_transcript(&file.path), &file)
+            }
+            SessionTarget::Agent(file) => vec![search::agent_search_file(&file)],
         };
         let first = sources.first();
         return match first {
@@ -265,7 +278,7 @@ fn sources(world: &World, args: &SearchArgs) -> Result<Vec<Source>, Failure> {
     Ok(search::all(&found, fits))
 }
 
-fn nothing(args: &SearchArgs) -> Failure {
+fn nothing(args: &SearchArgs) -> CommandFailure {
     let capitals = !args.ignore_case && args.query.chars().any(char::is_uppercase);
     let narrowed = !args.places.is_empty()
         || args.files
@@ -282,20 +295,20 @@ fn nothing(args: &SearchArgs) -> Failure {
     } else {
         "try a shorter query, or a pattern with `--regex`"
     };
-    Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint)
+    CommandFailure::nothing(format!("nothing found for `{}`", args.query)).hint(hint)
 }
 
 /// What has been shown so far.
-struct Shown<'a> {
-    world: &'a World,
-    style: Style,
+struct HitPrinter<'a> {
+    world: &'a CommandContext,
+    style: ConversationStyle,
     out: Box<dyn Write>,
     limit: usize,
     hits: usize,
     /// Sessions with hits beyond the limit are only counted.
     sessions: usize,
     session: Option<String>,
-    projects: Projects,
+    projects: ProjectNames,
     now: Time,
     /// Whether lines around a match were asked for.
     around: bool,
@@ -303,9 +316,9 @@ struct Shown<'a> {
     open: Option<String>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(world: &'a World, limit: usize, around: bool) -> Shown<'a> {
-        Shown {
+impl<'a> HitPrinter<'a> {
+    fn new(world: &'a CommandContext, limit: usize, around: bool) -> HitPrinter<'a> {
+        HitPrinter {
             world,
             style: world.ui.style(),
             out: Box::new(world.ui.out()),
@@ -313,14 +326,18 @@ impl<'a> Shown<'a> {
             hits: 0,
             sessions: 0,
             session: None,
-            projects: Projects::default(),
+            projects: ProjectNames::default(),
             now: world.now(),
             around,
             open: None,
         }
     }
 
-    fn hit(&mut self, source: &Source, hit: Hit) -> Result<ControlFlow<()>, Failure> {
+    fn hit(
+        &mut self,
+        source: &SearchFile,
+        hit: SearchHit,
+    ) -> Result<ControlFlow<()>, CommandFailure> {
         self.hits += 1;
         let first = self.session.as_ref() != Some(&source.session);
         if first {
@@ -345,47 +362,47 @@ impl<'a> Shown<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+    fn row(&mut self, source: &SearchFile, hit: &SearchHit) -> Result<(), CommandFailure> {
         let row = self.projects.row(source, hit);
         self.world.ui.row(&mut self.out, &row)
     }
 
     /// The session, above its hits.
-    fn head(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+    fn head(&mut self, source: &SearchFile, hit: &SearchHit) -> Result<(), CommandFailure> {
         if self.hits > 1 {
-            Line::new().write(&mut self.out, false)?;
+            StyledLine::new().write(&mut self.out, false)?;
         }
         let at = hit.at.unwrap_or(Time(source.modified));
         let project = self.projects.of(source);
         let mut title = session_file(source).and_then(|path| search::title(&path));
         self.world.mask_in(&mut title);
-        let head = Line::of(Paint::HEADING, short(&source.session))
+        let head = StyledLine::of(TextStyle::HEADING, short(&source.session))
             .with(
-                Paint::DIM,
-                &format!("  {}  ", amount::age(self.now.since(at))),
+                TextStyle::DIM,
+                &format!("  {}  ", format::age(self.now.since(at))),
             )
-            .with(Paint::VERB, project::project_name(&project))
-            .with(Paint::PLAIN, "  ")
-            .with(Paint::BOLD, &title.unwrap_or_default());
+            .with(TextStyle::VERB, project::project_name(&project))
+            .with(TextStyle::PLAIN, "  ")
+            .with(TextStyle::BOLD, &title.unwrap_or_default());
         layout::cut(&head, self.style.columns()).write(&mut self.out, self.style.color)?;
         Ok(())
     }
 
-    fn line(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+    fn line(&mut self, source: &SearchFile, hit: &SearchHit) -> Result<(), CommandFailure> {
         if self.open.is_none() {
             self.open = Some(open(source, hit));
         }
-        let mut head = Line::of(Paint::PLAIN, "  ");
+        let mut head = StyledLine::of(TextStyle::PLAIN, "  ");
         match &source.holds {
-            Holds::Session => {}
-            Holds::Agent(id) => head.push(Paint::WARN, &format!("agent-{id} ")),
-            Holds::Output => {
+            SearchFileKind::Session => {}
+            SearchFileKind::Agent(id) => head.push(TextStyle::WARN, &format!("agent-{id} ")),
+            SearchFileKind::Output => {
                 let name = source.path.file_name().unwrap_or_default();
-                head.push(Paint::WARN, &format!("{} ", name.to_string_lossy()));
+                head.push(TextStyle::WARN, &format!("{} ", name.to_string_lossy()));
             }
         }
-        head.push(Paint::PLAIN, &format!("line {:<5} ", hit.line));
-        head.push(Paint::DIM, &format!("{:<8} ", hit.found.place.name()));
+        head.push(TextStyle::PLAIN, &format!("line {:<5} ", hit.line));
+        head.push(TextStyle::DIM, &format!("{:<8} ", hit.found.place.name()));
         let columns = self.style.columns();
         let lines = match hit.found.snippet.whole().contains('\n') {
             // Where somebody asked for lines, they stand below.
@@ -405,7 +422,7 @@ impl<'a> Shown<'a> {
         Ok(())
     }
 
-    fn end(mut self) -> Result<(), Failure> {
+    fn end(mut self) -> Result<(), CommandFailure> {
         self.out.flush()?;
         let ui = &self.world.ui;
         if ui.json {
@@ -415,8 +432,8 @@ impl<'a> Shown<'a> {
             ui.note(&format!(
                 "{} more, {} in {} in total: raise `--limit`, or narrow the search with `--in`, `--project` or `--since`",
                 self.hits - self.limit,
-                amount::count(self.hits as u64, "hit"),
-                amount::count(self.sessions as u64, "session"),
+                format::count(self.hits as u64, "hit"),
+                format::count(self.sessions as u64, "session"),
             ));
         }
         if let Some(open) = &self.open {
@@ -428,13 +445,13 @@ impl<'a> Shown<'a> {
 
 /// The projects of sessions, as far as they were asked for.
 #[derive(Default)]
-struct Projects {
+struct ProjectNames {
     known: HashMap<String, String>,
 }
 
-impl Projects {
+impl ProjectNames {
     /// A hit for machines.
-    fn row(&mut self, source: &Source, hit: &Hit) -> HitRow {
+    fn row(&mut self, source: &SearchFile, hit: &SearchHit) -> HitRow {
         HitRow {
             session: source.session.clone(),
             path: source.path.display().to_string(),
@@ -452,7 +469,7 @@ impl Projects {
     }
 
     /// The project of the session: its file tells, and where that is gone the sub-agent's.
-    fn of(&mut self, source: &Source) -> String {
+    fn of(&mut self, source: &SearchFile) -> String {
         let known = self.known.entry(source.session.clone());
         let path = || session_file(source).unwrap_or_else(|| source.path.clone());
         known
@@ -462,8 +479,8 @@ impl Projects {
 }
 
 /// The session's own file, as far as the place of this one tells.
-fn session_file(source: &Source) -> Option<std::path::PathBuf> {
-    if source.holds == Holds::Session {
+fn session_file(source: &SearchFile) -> Option<std::path::PathBuf> {
+    if source.holds == SearchFileKind::Session {
         return Some(source.path.clone());
     }
     let name = format!("{}.jsonl", source.session);
@@ -472,13 +489,13 @@ fn session_file(source: &Source) -> Option<std::path::PathBuf> {
 }
 
 /// The command that shows a hit.
-fn open(source: &Source, hit: &Hit) -> String {
+fn open(source: &SearchFile, hit: &SearchHit) -> String {
     let line = hit.line;
     match &source.holds {
-        Holds::Session => format!("unspool show {} --line {line}", short(&source.session)),
-        Holds::Agent(id) => format!("unspool show agent-{id} --line {line}"),
+        SearchFileKind::Session => format!("unspool show {} --line {line}", short(&source.session)),
+        SearchFileKind::Agent(id) => format!("unspool show agent-{id} --line {line}"),
         // It is text as it stands, and no line of a transcript.
-        Holds::Output => format!("less +{line} {}", for_shell(&source.path)),
+        SearchFileKind::Output => format!("less +{line} {}", for_shell(&source.path)),
     }
 }
 
@@ -496,31 +513,31 @@ fn for_shell(path: &Path) -> String {
 }
 
 /// A match on one line, cut so that it is in view.
-fn beside(snippet: &Snippet, room: usize) -> Line {
-    let hit = Line::of(Paint::HIT, &snippet.hit);
+fn beside(snippet: &MatchSnippet, room: usize) -> StyledLine {
+    let hit = StyledLine::of(TextStyle::HIT, &snippet.hit);
     let before = room.saturating_sub(hit.width()) / 3;
     let kept: Vec<char> = snippet.before.chars().collect();
     let from = kept.len().saturating_sub(before.max(8));
     let cut = if from > 0 { "…" } else { "" };
     let start: String = kept[from..].iter().collect();
-    let mut line = Line::of(Paint::PLAIN, cut).with(Paint::PLAIN, start.trim_start());
+    let mut line = StyledLine::of(TextStyle::PLAIN, cut).with(TextStyle::PLAIN, start.trim_start());
     line.append(&hit);
-    line.push(Paint::PLAIN, &snippet.after);
+    line.push(TextStyle::PLAIN, &snippet.after);
     line
 }
 
 /// A match with the lines around it, each on its own.
-fn below(snippet: &Snippet) -> Vec<Line> {
-    let mut lines = vec![Line::of(Paint::PLAIN, "    ")];
+fn below(snippet: &MatchSnippet) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::of(TextStyle::PLAIN, "    ")];
     let parts = [
-        (Paint::PLAIN, &snippet.before),
-        (Paint::HIT, &snippet.hit),
-        (Paint::PLAIN, &snippet.after),
+        (TextStyle::PLAIN, &snippet.before),
+        (TextStyle::HIT, &snippet.hit),
+        (TextStyle::PLAIN, &snippet.after),
     ];
     for (paint, text) in parts {
         for (at, part) in layout::untabbed(text).split('\n').enumerate() {
             if at > 0 {
-                lines.push(Line::of(Paint::PLAIN, "    "));
+                lines.push(StyledLine::of(TextStyle::PLAIN, "    "));
             }
             if let Some(line) = lines.last_mut() {
                 line.push(paint, part);

@@ -6,19 +6,19 @@ use std::io::Write;
 
 use clap::Args;
 use unspool_model::price::Cost;
-use unspool_send::id::SpanId;
-use unspool_send::spans::{Kind, Level, Span, Trace};
-use unspool_send::target::Target;
+use unspool_send::spans::{TraceSpan, TraceSpanKind, TraceSpanLevel, TurnTrace};
+use unspool_send::target::TraceTarget;
+use unspool_send::trace_id::SpanId;
 use unspool_show::wire::send::{SentRow, SpanRow};
-use unspool_show::{amount, clean};
+use unspool_show::{clean, format};
 use unspool_store::SessionFile;
-use unspool_store::find::Found;
+use unspool_store::find::FoundSessionFiles;
 use unspool_store::resolve;
 
-use crate::failure::Failure;
-use crate::sending::{self, Sample, Summary, To, Wishes};
-use crate::when;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::sending::{self, ReceiverKind, SendOptions, SendPreview, SendSummary};
+use crate::time_input;
 
 /// Arguments of `send`.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub struct SendArgs {
 
     /// Where to send
     #[arg(long, value_name = "WHOM")]
-    pub to: To,
+    pub to: ReceiverKind,
 
     /// Show what would be sent, and send nothing
     #[arg(long)]
@@ -70,9 +70,9 @@ pub struct SendArgs {
 }
 
 /// Sends sessions, or shows what would be sent.
-pub fn run(world: &World, args: &SendArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &SendArgs) -> Result<(), CommandFailure> {
     let target = sending::target(args.to, &sending::environment);
-    let wishes = Wishes {
+    let wishes = SendOptions {
         full: args.full,
         thinking: args.thinking,
         max_chars: args.max_chars,
@@ -98,17 +98,17 @@ pub fn run(world: &World, args: &SendArgs) -> Result<(), Failure> {
         world.ui.note(&sentence(&summary, "sent"));
     }
     match (summary.turns, summary.refused) {
-        (0, 1..) => Err(Failure::failed("the receiver rejected all turns")
+        (0, 1..) => Err(CommandFailure::failed("the receiver rejected all turns")
             .hint("see the reasons above; no turn was marked as sent")),
         _ => Ok(()),
     }
 }
 
 /// The sessions that are asked for, the oldest first.
-fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
+fn wanted(world: &CommandContext, args: &SendArgs) -> Result<Vec<SessionFile>, CommandFailure> {
     if args.all || args.since.is_some() {
         let since = args.since.as_deref();
-        let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
+        let since = since.map(|text| time_input::parse(text, world.now(), world.ui.zone()));
         let since = since.transpose()?;
         let found = world.found()?;
         if args.all {
@@ -120,7 +120,7 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
         }
         files.retain(|file| since.is_none_or(|since| file.modified >= since.0));
         if files.is_empty() {
-            return Err(Failure::nothing("no session was active since then")
+            return Err(CommandFailure::nothing("no session was active since then")
                 .hint("list all sessions with `unspool ls`"));
         }
         sending::oldest_first(world, &mut files);
@@ -135,10 +135,12 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
     let mut files = Vec::new();
     for session in named {
         match world.target(Some(session))? {
-            resolve::Target::Session(file) => files.push(file),
-            resolve::Target::Agent(_) => {
-                return Err(Failure::failed("sub-agents cannot be sent on their own")
-                    .hint("send the session that the sub-agent belongs to"));
+            resolve::SessionTarget::Session(file) => files.push(file),
+            resolve::SessionTarget::Agent(_) => {
+                return Err(
+                    CommandFailure::failed("sub-agents cannot be sent on their own")
+                        .hint("send the session that the sub-agent belongs to"),
+                );
             }
         }
     }
@@ -149,7 +151,7 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
 }
 
 /// Says which sub-agents cannot be sent because their sessions are gone.
-fn name_orphans(world: &World, found: &Found) {
+fn name_orphans(world: &CommandContext, found: &FoundSessionFiles) {
     let sessions = found.sessions.iter();
     let sessions: HashSet<(&str, &str)> = sessions.map(|file| (&*file.folder, &*file.id)).collect();
     let orphans = found.agents.iter().filter(|agent| {
@@ -163,7 +165,7 @@ fn name_orphans(world: &World, found: &Found) {
     let named = names.iter().take(NAMED).cloned().chain(more);
     if !names.is_empty() {
         let named = named.collect::<Vec<_>>().join(", ");
-        let count = amount::count(names.len() as u64, "sub-agent");
+        let count = format::count(names.len() as u64, "sub-agent");
         world.ui.warn(&format!(
             "skipped {count} whose sessions were deleted ({named})"
         ));
@@ -171,7 +173,7 @@ fn name_orphans(world: &World, found: &Found) {
 }
 
 /// What went wrong on the side.
-fn tell(world: &World, summary: &Summary) {
+fn tell(world: &CommandContext, summary: &SendSummary) {
     for warning in &summary.warnings {
         world.ui.warn(warning);
     }
@@ -189,7 +191,7 @@ fn tell(world: &World, summary: &Summary) {
     }
 }
 
-fn row(summary: &Summary) -> SentRow {
+fn row(summary: &SendSummary) -> SentRow {
     SentRow {
         sessions: summary.sessions,
         turns: summary.turns,
@@ -205,18 +207,18 @@ fn row(summary: &Summary) -> SentRow {
 }
 
 /// `3 turns with 20 spans of 2 sessions sent (12 KB); 5 turns were sent before`.
-fn sentence(summary: &Summary, done: &str) -> String {
+fn sentence(summary: &SendSummary, done: &str) -> String {
     let mut parts = Vec::new();
     if summary.turns > 0 {
         let bytes = match summary.bytes {
             0 => String::new(),
-            bytes => format!(" ({})", amount::bytes(bytes)),
+            bytes => format!(" ({})", format::bytes(bytes)),
         };
         parts.push(format!(
             "{} with {} of {} {done}{bytes}",
-            amount::count(summary.turns, "turn"),
-            amount::count(summary.spans, "span"),
-            amount::count(summary.sessions, "session"),
+            format::count(summary.turns, "turn"),
+            format::count(summary.spans, "span"),
+            format::count(summary.sessions, "session"),
         ));
     } else {
         parts.push("nothing new to send".to_owned());
@@ -228,19 +230,19 @@ fn sentence(summary: &Summary, done: &str) -> String {
         (summary.refused, "rejected, will be retried next time"),
     ];
     for (turns, what) in also.into_iter().filter(|(turns, _)| *turns > 0) {
-        parts.push(format!("{} {what}", amount::count(turns, "turn")));
+        parts.push(format!("{} {what}", format::count(turns, "turn")));
     }
     parts.join("; ")
 }
 
 fn dry(
-    world: &World,
-    target: Option<&Target>,
+    world: &CommandContext,
+    target: Option<&TraceTarget>,
     files: &[SessionFile],
-    wishes: &Wishes,
-) -> Result<(), Failure> {
+    wishes: &SendOptions,
+) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
-    let summary = sending::sample(world, target, files, wishes, &mut |sample| {
+    let summary = sending::preview_send(world, target, files, wishes, &mut |sample| {
         if world.ui.json {
             return rows(world, &mut out, &sample);
         }
@@ -257,7 +259,11 @@ fn dry(
     Ok(())
 }
 
-fn rows(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failure> {
+fn rows(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    sample: &SendPreview,
+) -> Result<(), CommandFailure> {
     for trace in &sample.traces {
         for span in &trace.spans {
             world.ui.row(out, &span_row(trace, span))?;
@@ -266,7 +272,7 @@ fn rows(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failu
     Ok(())
 }
 
-fn span_row(trace: &Trace, span: &Span) -> SpanRow {
+fn span_row(trace: &TurnTrace, span: &TraceSpan) -> SpanRow {
     SpanRow {
         session: trace.session.clone(),
         turn: trace.n,
@@ -283,7 +289,11 @@ fn span_row(trace: &Trace, span: &Span) -> SpanRow {
     }
 }
 
-fn tree(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failure> {
+fn tree(
+    world: &CommandContext,
+    out: &mut dyn Write,
+    sample: &SendPreview,
+) -> Result<(), CommandFailure> {
     if sample.traces.is_empty() {
         return Ok(());
     }
@@ -304,30 +314,30 @@ fn tree(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failu
 }
 
 /// `    Read  12:00:03  1.2 s  ERROR`.
-fn line(world: &World, span: &Span, depth: usize) -> String {
+fn line(world: &CommandContext, span: &TraceSpan, depth: usize) -> String {
     let mark = match span.kind {
-        Kind::Event => "· ",
+        TraceSpanKind::Event => "· ",
         _ => "",
     };
     let mut words = vec![format!("{mark}{}", clean::line(&span.name))];
     let zone = world.ui.zone();
     let when = |at| match span.parent {
-        None => amount::moment(at, zone),
-        Some(_) => amount::clock(at, zone),
+        None => format::moment(at, zone),
+        Some(_) => format::clock(at, zone),
     };
     words.extend(span.start.map(when));
     if let (Some(start), Some(end)) = (span.start, span.end)
         && end > start
     {
-        words.push(amount::duration((end.0 - start.0).unsigned_abs()));
+        words.push(format::duration((end.0 - start.0).unsigned_abs()));
     }
     if let Some(usage) = span.usage {
-        words.push(format!("{} tokens", amount::tokens(usage.total())));
+        words.push(format!("{} tokens", format::tokens(usage.total())));
     }
     if let Some(cost) = &span.cost {
-        words.push(amount::dollars(cost.total.usd()));
+        words.push(format::dollars(cost.total.usd()));
     }
-    if span.level >= Level::Warning {
+    if span.level >= TraceSpanLevel::Warning {
         words.push(span.level.name().to_owned());
     }
     format!("{}{}", "  ".repeat(depth), words.join("  "))

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use unspool_live::Live;
-use unspool_serve::{Running, Setting};
+use unspool_live::LiveSessions;
+use unspool_serve::{RunningServer, ServerSettings};
 
-use crate::answers::Desktop;
-use crate::failure::Failure;
+use crate::command_context::CommandContext;
+use crate::dashboard_answers::DashboardBackend;
+use crate::failure::CommandFailure;
 use crate::live;
 use crate::notify;
-use crate::world::World;
 
 /// Arguments of `serve`.
 #[derive(Debug, Default, Args)]
@@ -60,7 +60,7 @@ pub struct ServeArgs {
 const PORT: u16 = 7717;
 
 /// Serves the dashboard until somebody stops it.
-pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
+pub fn run(world: CommandContext, args: &ServeArgs) -> Result<(), CommandFailure> {
     let setting = setting(args)?;
     let live = live::start(&world)?;
     let _notifier = notify::start(&world, &live)?;
@@ -71,7 +71,7 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
         ));
     }
     let mut out = world.ui.out();
-    let answers = Arc::new(Desktop::new(world, live.clone()));
+    let answers = Arc::new(DashboardBackend::new(world, live.clone()));
     let running = unspool_serve::start(&setting, answers, live);
     let running = running.map_err(|why| failed(args, &why))?;
     writeln!(out, "{}", running.link)?;
@@ -84,8 +84,8 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
 }
 
 /// Serves the dashboard beside something else, at the usual place.
-pub fn beside(world: World, live: Live) -> std::io::Result<Running> {
-    let setting = Setting {
+pub fn beside(world: CommandContext, live: LiveSessions) -> std::io::Result<RunningServer> {
+    let setting = ServerSettings {
         address: None,
         port: PORT,
         any_port: true,
@@ -93,18 +93,22 @@ pub fn beside(world: World, live: Live) -> std::io::Result<Running> {
         tls: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    unspool_serve::start(&setting, Arc::new(Desktop::new(world, live.clone())), live)
+    unspool_serve::start(
+        &setting,
+        Arc::new(DashboardBackend::new(world, live.clone())),
+        live,
+    )
 }
 
-fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
+fn setting(args: &ServeArgs) -> Result<ServerSettings, CommandFailure> {
     let remote = args.listen.filter(|address| !address.is_loopback());
     if let Some(address) = remote.filter(|_| !args.allow_remote) {
-        return Err(Failure::failed(format!(
+        return Err(CommandFailure::failed(format!(
             "{address} is reachable from other machines, and sessions contain secrets"
         ))
         .hint("add `--allow-remote` to allow this"));
     }
-    Ok(Setting {
+    Ok(ServerSettings {
         address: args.listen,
         port: args.port.unwrap_or(PORT),
         any_port: args.port.is_none(),
@@ -114,21 +118,23 @@ fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
     })
 }
 
-fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
+fn failed(args: &ServeArgs, why: &std::io::Error) -> CommandFailure {
     let port = args.port.unwrap_or(PORT);
     match why.kind() {
-        std::io::ErrorKind::AddrInUse => Failure::failed(format!("port {port} is already in use"))
-            .hint("choose another with `--port`"),
+        std::io::ErrorKind::AddrInUse => {
+            CommandFailure::failed(format!("port {port} is already in use"))
+                .hint("choose another with `--port`")
+        }
         std::io::ErrorKind::PermissionDenied => {
-            Failure::failed(format!("no permission to use port {port}: {why}"))
+            CommandFailure::failed(format!("no permission to use port {port}: {why}"))
                 .hint("choose one above 1024 with `--port`")
         }
-        _ => Failure::failed(format!("cannot start the dashboard: {why}")),
+        _ => CommandFailure::failed(format!("cannot start the dashboard: {why}")),
     }
 }
 
 /// Opens the browser. Others may see what programs are started with, so the link is good once.
-fn open(running: &Running) {
+fn open(running: &RunningServer) {
     let Ok(link) = running.ticket() else {
         return;
     };

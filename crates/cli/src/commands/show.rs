@@ -4,21 +4,21 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use unspool_model::log::Source;
-use unspool_model::session::Role;
-use unspool_model::view::pick::{self, Pick, Spot, TurnRange};
-use unspool_model::view::transcript::{self, Body, Item};
+use unspool_model::log::TranscriptSource;
+use unspool_model::session::TranscriptRole;
+use unspool_model::view::transcript::{self, ItemBody, TranscriptItem};
+use unspool_model::view::turn_selection::{self, ConversationPosition, TurnRange, TurnSelection};
 use unspool_model::view::turns;
-use unspool_show::style::{Style, Tools};
-use unspool_show::text::Conversation;
+use unspool_show::style::{ConversationStyle, ToolDetail};
+use unspool_show::text::ConversationWriter;
 use unspool_show::wire::block::BlockRow;
-use unspool_store::family::Family;
 use unspool_store::long_lines;
-use unspool_store::resolve::Target;
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_with_agents::SessionWithAgents;
 
-use crate::failure::Failure;
+use crate::command_context::{ChosenSession, CommandContext};
+use crate::failure::CommandFailure;
 use crate::secrets;
-use crate::world::{Chosen, World};
 
 /// Arguments of `show`.
 #[derive(Debug, Default, Args)]
@@ -50,7 +50,7 @@ pub struct ShowArgs {
 
     /// How much of tool calls to show
     #[arg(long, value_name = "HOW", default_value = "short")]
-    pub tools: ToolsArg,
+    pub tools: ShowToolsArg,
 
     /// Print the raw JSONL lines, with secrets masked (see --reveal)
     #[arg(long)]
@@ -63,7 +63,7 @@ pub struct ShowArgs {
 
 /// How much of tool calls to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ToolsArg {
+pub enum ShowToolsArg {
     /// Hide tool calls
     None,
     /// One line per call, a few more for failures and changes
@@ -77,7 +77,7 @@ pub enum ToolsArg {
 const LARGE: u64 = 16 << 20;
 
 /// Prints a conversation.
-pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &ShowArgs) -> Result<(), CommandFailure> {
     let target = world.target(args.session.as_deref())?;
     let chosen = match last_turns(args).filter(|_| is_large(&target) && !args.agents) {
         // Rows for machines name turns by their numbers, which only the whole file tells.
@@ -88,7 +88,7 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// Prints the latest session, whatever the directory.
-pub fn latest(world: &World) -> Result<(), Failure> {
+pub fn latest(world: &CommandContext) -> Result<(), CommandFailure> {
     let args = ShowArgs {
         session: Some("@".into()),
         ..ShowArgs::default()
@@ -97,7 +97,7 @@ pub fn latest(world: &World) -> Result<(), Failure> {
 }
 
 /// Prints the last turns of a session; never on a pager, because something follows.
-pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
+pub fn end(world: &CommandContext, session: &OsStr, turns: u32) -> Result<(), CommandFailure> {
     let args = ShowArgs {
         session: Some(session.to_owned()),
         turn: vec![TurnRange {
@@ -110,7 +110,11 @@ pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
     run(world, &args)
 }
 
-fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure> {
+fn print(
+    world: &CommandContext,
+    args: &ShowArgs,
+    chosen: &ChosenSession,
+) -> Result<(), CommandFailure> {
     let session = &chosen.family.main.session;
     let turns = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
     let first = u32::from(!turns::has_work_before(session));
@@ -118,11 +122,11 @@ fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure>
         && !(first..=turns).any(|n| args.turn.iter().any(|range| range.contains(n, turns)))
     {
         return Err(
-            Failure::nothing(format!("no such turn: the session has {turns}"))
+            CommandFailure::nothing(format!("no such turn: the session has {turns}"))
                 .hint("list turns with `unspool turns`"),
         );
     }
-    let mut pick = Pick {
+    let mut pick = TurnSelection {
         turns: args.turn.clone(),
         agents: args.agents,
     };
@@ -140,15 +144,15 @@ fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure>
 
 /// Shows where a line of the file stands in the conversation.
 fn at_line(
-    world: &World,
+    world: &CommandContext,
     args: &ShowArgs,
-    chosen: &Chosen,
-    pick: &mut Pick,
+    chosen: &ChosenSession,
+    pick: &mut TurnSelection,
     line: u32,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let session = &chosen.family.main.session;
-    let spot = pick::spot(session, line).ok_or_else(|| {
-        Failure::nothing(format!("no line {line}: the file has {}", session.lines()))
+    let spot = turn_selection::conversation_position(session, line).ok_or_else(|| {
+        CommandFailure::nothing(format!("no line {line}: the file has {}", session.lines()))
     })?;
     if world.ui.json {
         return json(world, chosen, pick, Some(line));
@@ -168,7 +172,11 @@ fn at_line(
 }
 
 /// A line of the file, byte for byte; for a person, with what controls a terminal escaped.
-fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
+fn raw_line(
+    world: &CommandContext,
+    chosen: &ChosenSession,
+    line: u32,
+) -> Result<(), CommandFailure> {
     let main = &chosen.family.main;
     let record = main
         .session
@@ -177,8 +185,10 @@ fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
         .find(|record| record.line == line);
     let bytes = record.and_then(|record| main.source.bytes(record.offset, record.len()));
     let Some(bytes) = bytes else {
-        return Err(Failure::failed(format!("line {line} cannot be read"))
-            .hint("`unspool check` shows what is wrong with it"));
+        return Err(
+            CommandFailure::failed(format!("line {line} cannot be read"))
+                .hint("`unspool check` shows what is wrong with it"),
+        );
     };
     world.ui.paged_data(|out| {
         out.write_all(&bytes)?;
@@ -195,44 +205,48 @@ fn last_turns(args: &ShowArgs) -> Option<usize> {
         .map(|from| from.unsigned_abs() as usize)
 }
 
-fn is_large(target: &Target) -> bool {
+fn is_large(target: &SessionTarget) -> bool {
     match target {
-        Target::Session(file) => file.bytes > LARGE,
-        Target::Agent(file) => file.bytes > LARGE,
+        SessionTarget::Session(file) => file.bytes > LARGE,
+        SessionTarget::Agent(file) => file.bytes > LARGE,
     }
 }
 
 /// Reads only the end of a large session.
-fn end_of(world: &World, target: Target, turns: usize) -> Result<Chosen, Failure> {
+fn end_of(
+    world: &CommandContext,
+    target: SessionTarget,
+    turns: usize,
+) -> Result<ChosenSession, CommandFailure> {
     let reader = world.reader();
-    let main = reader.read_end(target.path(), Role::Main, turns + 1, u64::MAX)?;
-    let family = Family::alone(main);
-    Ok(Chosen { target, family })
+    let main = reader.read_end(target.path(), TranscriptRole::Main, turns + 1, u64::MAX)?;
+    let family = SessionWithAgents::alone(main);
+    Ok(ChosenSession { target, family })
 }
 
 fn text(
-    world: &World,
+    world: &CommandContext,
     args: &ShowArgs,
-    chosen: &Chosen,
-    pick: &Pick,
-    sought: Option<(u32, Spot)>,
-) -> Result<(), Failure> {
+    chosen: &ChosenSession,
+    pick: &TurnSelection,
+    sought: Option<(u32, ConversationPosition)>,
+) -> Result<(), CommandFailure> {
     let mut style = world.ui.style();
     style.thinking = args.thinking;
     style.tools = match args.tools {
-        ToolsArg::None => Tools::None,
-        ToolsArg::Short => Tools::Short,
-        ToolsArg::Full => Tools::Full,
+        ShowToolsArg::None => ToolDetail::None,
+        ShowToolsArg::Short => ToolDetail::Short,
+        ShowToolsArg::Full => ToolDetail::Full,
     };
     let agents = chosen.family.told();
     let main = &chosen.family.main;
-    let loud = Style {
-        tools: Tools::Full,
+    let loud = ConversationStyle {
+        tools: ToolDetail::Full,
         thinking: true,
         ..style.clone()
     };
-    let write = |out: &mut dyn Write| -> Result<(), Failure> {
-        let mut conversation = Conversation::new(&style);
+    let write = |out: &mut dyn Write| -> Result<(), CommandFailure> {
+        let mut conversation = ConversationWriter::new(&style);
         let count = main
             .session
             .turns
@@ -261,8 +275,9 @@ fn text(
 }
 
 /// Which item shows a line: the last one that begins at it or before it.
-fn place(items: &[Item], spot: Spot) -> Option<usize> {
-    let shown = |item: &Item| !matches!(item.body, Body::Turn(_)) && item.line <= spot.line;
+fn place(items: &[TranscriptItem], spot: ConversationPosition) -> Option<usize> {
+    let shown =
+        |item: &TranscriptItem| !matches!(item.body, ItemBody::Turn(_)) && item.line <= spot.line;
     let last = items
         .iter()
         .filter(|item| shown(item))
@@ -274,13 +289,18 @@ fn place(items: &[Item], spot: Spot) -> Option<usize> {
 }
 
 /// Where only the end was read, turns are numbered from there.
-fn count_back(item: &mut Item, count: usize) {
-    if let Body::Turn(head) = &mut item.body {
+fn count_back(item: &mut TranscriptItem, count: usize) {
+    if let ItemBody::Turn(head) = &mut item.body {
         head.n -= count as i64 + 1;
     }
 }
 
-fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Result<(), Failure> {
+fn json(
+    world: &CommandContext,
+    chosen: &ChosenSession,
+    pick: &TurnSelection,
+    line: Option<u32>,
+) -> Result<(), CommandFailure> {
     let main = &chosen.family.main;
     let mut out = world.ui.out();
     for row in BlockRow::all(&main.session, &main.source, "main", pick) {
@@ -292,7 +312,7 @@ fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Resul
         return Ok(out.flush()?);
     }
     for agent in chosen.family.agents.iter().filter(|_| pick.agents) {
-        let every = Pick {
+        let every = TurnSelection {
             turns: Vec::new(),
             agents: true,
         };
@@ -309,7 +329,11 @@ fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Resul
 }
 
 /// The lines of the picked turns, byte for byte; for a person, with what controls a terminal escaped.
-fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+fn raw(
+    world: &CommandContext,
+    chosen: &ChosenSession,
+    pick: &TurnSelection,
+) -> Result<(), CommandFailure> {
     let main = &chosen.family.main;
     let session = &main.session;
     let numbers = turns::numbers(session);
@@ -334,9 +358,9 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
 }
 
 /// The file, byte for byte but for its secrets.
-fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
+fn whole(world: &CommandContext, chosen: &ChosenSession) -> Result<(), CommandFailure> {
     let path = chosen.target.path();
-    let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
+    let failed = |error| CommandFailure::failed(format!("{}: {error}", path.display()));
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut out = world.ui.unmasked_data();
     if world.reveal {

@@ -1,22 +1,22 @@
 //! `sql`: SQL over all sessions.
 
-mod answer;
+mod result_writer;
 
 use std::io::{Read, Write};
 
 use clap::Args;
 use serde::Serialize;
-use unspool_index::spending::Spendings;
-use unspool_index::tables::Tables;
-use unspool_index::tables::query::{Asked, Refused};
-use unspool_index::tables::views::VIEWS;
-use unspool_show::amount;
-use unspool_show::style::{Line, Paint};
+use unspool_index::tables::SessionTables;
+use unspool_index::tables::sql_query::{ReadOnlyTables, SqlQueryError};
+use unspool_index::tables::sql_views::VIEWS;
+use unspool_index::usage_cache::UsageCache;
+use unspool_show::format;
+use unspool_show::style::{StyledLine, TextStyle};
 
-use crate::failure::Failure;
-use crate::progress::Bar;
-use crate::world::World;
-use answer::Form;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
+use result_writer::SqlOutputFormat;
 
 /// Arguments of `sql`.
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub struct SqlArgs {
 }
 
 /// Answers a question.
-pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &SqlArgs) -> Result<(), CommandFailure> {
     let Some(query) = &args.query else {
         return schema(world);
     };
@@ -62,57 +62,57 @@ pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
         _ => query.clone(),
     };
     // A mistake is told before anything is read.
-    Asked::check(&query).map_err(|why| refused(&query, why))?;
+    ReadOnlyTables::check(&query).map_err(|why| refused(&query, why))?;
     let asked = up_to_date(world)?;
     let form = match (world.ui.json, args.csv, args.excel) {
-        (true, ..) => Form::Json,
-        (_, _, true) => Form::Excel,
-        (_, true, _) => Form::Csv,
-        _ => Form::Table,
+        (true, ..) => SqlOutputFormat::Json,
+        (_, _, true) => SqlOutputFormat::Excel,
+        (_, true, _) => SqlOutputFormat::Csv,
+        _ => SqlOutputFormat::Table,
     };
     let style = world.ui.style();
     let out = match form {
-        Form::Table => world.ui.out(),
-        Form::Json | Form::Csv | Form::Excel => world.ui.data(),
+        SqlOutputFormat::Table => world.ui.out(),
+        SqlOutputFormat::Json | SqlOutputFormat::Csv | SqlOutputFormat::Excel => world.ui.data(),
     };
-    let mut answer = answer::Answer::new(form, out, &style);
+    let mut answer = result_writer::SqlResultWriter::new(form, out, &style);
     let rows = asked
         .ask(&query, &mut answer)
         .map_err(|why| refused(&query, why))?;
     answer.finish()?;
-    if form == Form::Table && world.ui.is_terminal() {
-        world.ui.note(&amount::count(rows, "row"));
+    if form == SqlOutputFormat::Table && world.ui.is_terminal() {
+        world.ui.note(&format::count(rows, "row"));
     }
     Ok(())
 }
 
-fn from_stdin() -> Result<String, Failure> {
+fn from_stdin() -> Result<String, CommandFailure> {
     let mut query = String::new();
     let read = std::io::stdin().read_to_string(&mut query);
-    read.map_err(|why| Failure::failed(format!("cannot read the query: {why}")))?;
+    read.map_err(|why| CommandFailure::failed(format!("cannot read the query: {why}")))?;
     Ok(query)
 }
 
 /// The tables, brought up to date.
-fn up_to_date(world: &World) -> Result<Asked, Failure> {
+fn up_to_date(world: &CommandContext) -> Result<ReadOnlyTables, CommandFailure> {
     let found = world.walked()?;
     if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
         return Err(world.no_sessions());
     }
     let kept = world.demo.is_none();
-    let mut spendings = Spendings::open(kept.then_some(world.own.cache.as_path()), true);
+    let mut spendings = UsageCache::open(kept.then_some(world.own.cache.as_path()), true);
     spendings.update(found.clone());
     for note in spendings.notes() {
         world.ui.warn(&note);
     }
     let mut tables = open(world, kept)?;
-    let mut bar = Bar::new(&world.ui, "reading sessions");
+    let mut bar = ProgressBar::new(&world.ui, "reading sessions");
     let prices = world.prices();
     let done = tables.refresh(&found, &spendings, &prices, &mut |done, all| {
         bar.show(done, all);
     });
     bar.clear();
-    let done = done.map_err(Failure::failed)?;
+    let done = done.map_err(CommandFailure::failed)?;
     let notices = done.notice.iter().map(ToString::to_string);
     let warnings = done.warnings.iter().map(ToString::to_string);
     notices
@@ -125,16 +125,16 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
     }
     world.ui.detail(&format!(
         "{} read, {} deleted",
-        amount::count(done.read as u64, "session"),
+        format::count(done.read as u64, "session"),
         done.gone
     ));
-    tables.read_only().map_err(Failure::failed)
+    tables.read_only().map_err(CommandFailure::failed)
 }
 
 /// Where nothing can be kept, everything is read.
-fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
+fn open(world: &CommandContext, kept: bool) -> Result<SessionTables, CommandFailure> {
     if kept {
-        match Tables::open(&world.shelf("sql")) {
+        match SessionTables::open(&world.shelf("sql")) {
             Ok((tables, notice)) => {
                 if let Some(notice) = notice {
                     world.ui.warn(&notice.to_string());
@@ -146,22 +146,22 @@ fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
                 .warn(&format!("{error}; reading all sessions without it")),
         }
     }
-    Tables::in_memory().map_err(Failure::failed)
+    SessionTables::in_memory().map_err(CommandFailure::failed)
 }
 
 /// What is wrong with a query, and where.
-fn refused(query: &str, why: Refused) -> Failure {
+fn refused(query: &str, why: SqlQueryError) -> CommandFailure {
     let hint = "see the views and their columns with `unspool sql --schema`";
     match why {
-        Refused::Io(error) => error.into(),
-        Refused::Empty => Failure::failed(why).hint(hint),
-        Refused::Open => Failure::failed(why).hint("put the values into the query"),
-        Refused::Several => Failure::failed(why).hint("run one statement at a time"),
-        Refused::Writes => Failure::failed(why)
+        SqlQueryError::Io(error) => error.into(),
+        SqlQueryError::Empty => CommandFailure::failed(why).hint(hint),
+        SqlQueryError::Open => CommandFailure::failed(why).hint("put the values into the query"),
+        SqlQueryError::Several => CommandFailure::failed(why).hint("run one statement at a time"),
+        SqlQueryError::Writes => CommandFailure::failed(why)
             .hint("only SELECT is allowed: the tables are generated from transcripts"),
-        Refused::Sql { message, at } => {
+        SqlQueryError::Sql { message, at } => {
             let place = at.map_or_else(String::new, |at| place(query, at));
-            Failure::failed(format!("{message}{place}")).hint(hint)
+            CommandFailure::failed(format!("{message}{place}")).hint(hint)
         }
     }
 }
@@ -173,38 +173,38 @@ fn place(query: &str, at: usize) -> String {
     };
     let start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = query[start..].lines().next().unwrap_or_default();
-    let column = Line::of(Paint::PLAIN, &query[start..at]).width();
+    let column = StyledLine::of(TextStyle::PLAIN, &query[start..at]).width();
     format!("\n  {line}\n  {}^", " ".repeat(column))
 }
 
 /// A view, for machines.
 #[derive(Serialize)]
-struct ViewRow {
+struct SqlViewRow {
     view: &'static str,
     about: &'static str,
-    columns: Vec<ColumnRow>,
+    columns: Vec<SqlColumnRow>,
 }
 
 /// A column of a view, for machines.
 #[derive(Serialize)]
-struct ColumnRow {
+struct SqlColumnRow {
     name: &'static str,
     #[serde(rename = "type")]
     kind: &'static str,
     about: &'static str,
 }
 
-fn schema(world: &World) -> Result<(), Failure> {
+fn schema(world: &CommandContext) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     let color = world.ui.style().color;
     for view in VIEWS {
         if world.ui.json {
-            let columns = view.columns.iter().map(|column| ColumnRow {
+            let columns = view.columns.iter().map(|column| SqlColumnRow {
                 name: column.name,
                 kind: column.kind.name(),
                 about: column.about,
             });
-            let row = ViewRow {
+            let row = SqlViewRow {
                 view: view.name,
                 about: view.about,
                 columns: columns.collect(),
@@ -212,14 +212,14 @@ fn schema(world: &World) -> Result<(), Failure> {
             world.ui.row(&mut out, &row)?;
             continue;
         }
-        let mut head = Line::of(Paint::BOLD, view.name);
-        head.push(Paint::PLAIN, &format!(": {}", view.about));
+        let mut head = StyledLine::of(TextStyle::BOLD, view.name);
+        head.push(TextStyle::PLAIN, &format!(": {}", view.about));
         head.write(&mut out, color)?;
         for column in view.columns {
             let (name, kind) = (column.name, column.kind.name());
-            let mut line = Line::of(Paint::PLAIN, &format!("  {name:<16}"));
-            line.push(Paint::DIM, &format!("{kind:<9}"));
-            line.push(Paint::PLAIN, column.about);
+            let mut line = StyledLine::of(TextStyle::PLAIN, &format!("  {name:<16}"));
+            line.push(TextStyle::DIM, &format!("{kind:<9}"));
+            line.push(TextStyle::PLAIN, column.about);
             line.write(&mut out, color)?;
         }
         writeln!(out)?;

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::view::status::Need;
+use unspool_model::view::status::AttentionNeed;
 use unspool_show::clean;
-use unspool_show::wire::live::{NeedRow, StatusRow};
-use unspool_show::wire::session::SessionRow;
+use unspool_show::wire::live::{StatusRow, WaitingSessionRow};
+use unspool_show::wire::session::SessionJson;
 
-use crate::failure::Failure;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 use crate::live;
-use crate::world::World;
 
 /// Arguments of `status`.
 #[derive(Debug, Default, Args)]
@@ -23,7 +23,7 @@ Asks the daemon if it is running; otherwise reads the ends of files written in t
 pub struct StatusArgs {}
 
 /// Says what is going on.
-pub fn run(world: &World, _: &StatusArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, _: &StatusArgs) -> Result<(), CommandFailure> {
     let row = sum(&live::active(world));
     let mut out = world.ui.out();
     match world.ui.json {
@@ -34,16 +34,19 @@ pub fn run(world: &World, _: &StatusArgs) -> Result<(), Failure> {
 }
 
 /// What is going on in these sessions.
-pub fn sum<'a>(rows: impl IntoIterator<Item = &'a SessionRow> + Clone) -> StatusRow {
-    let of = |need: Need| {
+pub fn sum<'a>(rows: impl IntoIterator<Item = &'a SessionJson> + Clone) -> StatusRow {
+    let of = |need: AttentionNeed| {
         rows.clone()
             .into_iter()
             .filter(move |row| row.need() == need)
     };
-    let (need_you, your_turn) = (of(Need::You).count(), of(Need::Turn).count());
-    let working = of(Need::Working).count();
+    let (need_you, your_turn) = (
+        of(AttentionNeed::You).count(),
+        of(AttentionNeed::Turn).count(),
+    );
+    let working = of(AttentionNeed::Working).count();
     let longest = |need| of(need).min_by(|a, b| a.status_since.cmp(&b.status_since));
-    let first = longest(Need::You).or_else(|| longest(Need::Turn));
+    let first = longest(AttentionNeed::You).or_else(|| longest(AttentionNeed::Turn));
     StatusRow {
         line: line(need_you, your_turn, working),
         need_you,
@@ -54,8 +57,8 @@ pub fn sum<'a>(rows: impl IntoIterator<Item = &'a SessionRow> + Clone) -> Status
     }
 }
 
-fn need(row: &SessionRow) -> NeedRow {
-    NeedRow {
+fn need(row: &SessionJson) -> WaitingSessionRow {
+    WaitingSessionRow {
         id: row.id.clone(),
         title: row.title.clone(),
         project: row.project.clone(),
@@ -66,7 +69,7 @@ fn need(row: &SessionRow) -> NeedRow {
 }
 
 /// What a session waits for, in words.
-pub fn what(row: &SessionRow) -> Option<String> {
+pub fn what(row: &SessionJson) -> Option<String> {
     let tool = row.pending_tool.as_ref().map(|tool| match &tool.subject {
         Some(subject) => format!("{} {subject}", tool.name),
         None => tool.name.clone(),
@@ -76,9 +79,9 @@ pub fn what(row: &SessionRow) -> Option<String> {
 
 fn line(need_you: usize, your_turn: usize, working: usize) -> String {
     let counts = [
-        (Need::You, need_you),
-        (Need::Turn, your_turn),
-        (Need::Working, working),
+        (AttentionNeed::You, need_you),
+        (AttentionNeed::Turn, your_turn),
+        (AttentionNeed::Working, working),
     ];
     let some = counts.into_iter().filter(|(_, count)| *count > 0);
     let parts: Vec<String> = some.map(|(need, count)| need.counted(count)).collect();

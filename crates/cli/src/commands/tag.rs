@@ -7,13 +7,13 @@ use clap::Args;
 use unspool_model::tag;
 use unspool_show::clean;
 use unspool_show::wire::log::TagRow;
-use unspool_store::journal::{self, Task};
-use unspool_store::live::Live;
-use unspool_store::resolve::Target;
-use unspool_store::{Role, read};
+use unspool_store::journal::{self, JournalTask};
+use unspool_store::resolve::SessionTarget;
+use unspool_store::session_in_use::InUseSessions;
+use unspool_store::{TranscriptRole, read};
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `tag`.
 #[derive(Debug, Args)]
@@ -42,17 +42,17 @@ pub struct TagArgs {
 }
 
 /// Tags a session.
-pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &TagArgs) -> Result<(), CommandFailure> {
     let wanted = tag::cleaned(&args.tag.join(" "));
     if wanted.is_empty() && args.tag.iter().any(|word| !word.is_empty()) {
-        return Err(Failure::failed("the tag has no visible characters")
+        return Err(CommandFailure::failed("the tag has no visible characters")
             .hint("pass a visible tag, or use --remove to remove the tag"));
     }
-    let Target::Session(file) = world.target(Some(&args.session))? else {
-        return Err(Failure::failed("sub-agents have no tag")
+    let SessionTarget::Session(file) = world.target(Some(&args.session))? else {
+        return Err(CommandFailure::failed("sub-agents have no tag")
             .hint("tag the session that the sub-agent belongs to"));
     };
-    let session = read(&file.path, Role::Main)?.session;
+    let session = read(&file.path, TranscriptRole::Main)?.session;
     let before = session.tag().unwrap_or_default().to_owned();
     let some = |tag: &String| Some(tag.clone()).filter(|tag| !tag.is_empty());
     let mut row = TagRow {
@@ -68,7 +68,7 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
         world.ui.note("nothing was written");
         return Ok(());
     }
-    if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
+    if let Some(why) = InUseSessions::look(&world.dirs, world.now().0).holder(&file.path) {
         world.ui.note(&format!(
             "{why}: tagging is safe, but the client may write its own tag again"
         ));
@@ -79,7 +79,7 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
             true => format!("remove tag “{before}” from {short}"),
             false => format!("tag {short} “{wanted}”"),
         };
-        let mut work = world.begin(Task {
+        let mut work = world.begin(JournalTask {
             at: world.now().0,
             operation: "tag".to_owned(),
             words,
@@ -87,7 +87,7 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
             sources: vec![file.id.clone()],
             path: Some(file.path.clone()),
             roots: journal::roots(&file),
-            ..Task::default()
+            ..JournalTask::default()
         })?;
         let back = tag::line(&file.id, &before);
         work.append_line(&file.path, &tag::line(&file.id, &wanted), Some(back))?;
@@ -101,7 +101,7 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(world: &World, row: &TagRow) -> Result<(), Failure> {
+fn print(world: &CommandContext, row: &TagRow) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, row)?;

@@ -5,18 +5,18 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::tree::{self, Relative, TreeRow as Node};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::tree::{self, RelatedSession, TreeRow as Node};
 use unspool_show::clean;
-use unspool_show::wire::graph::TreeRow;
-use unspool_store::each;
+use unspool_show::wire::graph::TreeNodeJson;
 use unspool_store::find;
-use unspool_store::read::Reader;
-use unspool_store::resolve::Target;
+use unspool_store::parallel;
+use unspool_store::read::SessionReader;
+use unspool_store::resolve::SessionTarget;
 
+use crate::command_context::{ChosenSession, CommandContext};
 use crate::commands::ls::short;
-use crate::failure::Failure;
-use crate::world::{Chosen, World};
+use crate::failure::CommandFailure;
 
 /// Arguments of `tree`.
 #[derive(Debug, Args)]
@@ -26,13 +26,13 @@ pub struct TreeArgs {
 }
 
 /// Shows the tree.
-pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &TreeArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let nodes = nodes(world, &chosen);
     let mut out = world.ui.out();
     if world.ui.json {
         for node in &nodes {
-            world.ui.row(&mut out, &TreeRow::from(node))?;
+            world.ui.row(&mut out, &TreeNodeJson::from(node))?;
         }
     } else {
         draw(&mut out, &nodes)?;
@@ -41,7 +41,7 @@ pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
 }
 
 /// The tree of a session, with those that share lines with it.
-pub fn nodes(world: &World, chosen: &Chosen) -> Vec<Node> {
+pub fn nodes(world: &CommandContext, chosen: &ChosenSession) -> Vec<Node> {
     let main = &chosen.family.main;
     let relatives = relatives(world, chosen);
     tree::tree(&main.session, &main.source, chosen.id(), &relatives)
@@ -49,30 +49,31 @@ pub fn nodes(world: &World, chosen: &Chosen) -> Vec<Node> {
 
 /// Sessions in the same folder that share lines with this one, or go on from it: forks, what they
 /// were forked from, and plans that were handed over.
-fn relatives(world: &World, chosen: &Chosen) -> Vec<Relative> {
-    let Target::Session(own) = &chosen.target else {
+fn relatives(world: &CommandContext, chosen: &ChosenSession) -> Vec<RelatedSession> {
+    let SessionTarget::Session(own) = &chosen.target else {
         return Vec::new();
     };
     let session = &chosen.family.main.session;
-    let others: Vec<_> = find::around(&own.path)
+    let others: Vec<_> = find::find_beside_transcript(&own.path)
         .sessions
         .into_iter()
         .filter(|file| file.id != own.id)
         .collect();
-    let reader = Reader {
+    let reader = SessionReader {
         threads: 1,
-        ..Reader::default()
+        ..SessionReader::default()
     };
-    let found = each::map(
+    let found = parallel::map(
         &others,
-        each::threads(),
+        parallel::threads(),
         |file| file.bytes,
         |file| {
-            let other: Session = reader.read(&file.path, Role::Main).ok()?.session;
-            let (kin, last_shared, shared) = tree::kin(session, &own.id, &other, &file.id)?;
+            let other: Session = reader.read(&file.path, TranscriptRole::Main).ok()?.session;
+            let (kin, last_shared, shared) =
+                tree::session_relation(session, &own.id, &other, &file.id)?;
             let title = other.title(&HashMap::new()).unwrap_or_default();
             let title = world.masked(&title).into_owned();
-            Some(Relative {
+            Some(RelatedSession {
                 kin,
                 session: file.id.clone(),
                 last_shared,
@@ -85,7 +86,7 @@ fn relatives(world: &World, chosen: &Chosen) -> Vec<Relative> {
     found.into_iter().flatten().collect()
 }
 
-fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
+fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), CommandFailure> {
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     for (at, node) in nodes.iter().enumerate() {
         if let Some(parent) = node.parent {

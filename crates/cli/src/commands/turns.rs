@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::view::turns::{self, Course, Options};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
+use unspool_model::view::turns::{self, ThreadEnds, TurnOptions};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::call::CallRow;
-use unspool_show::wire::turn::TurnRow;
+use unspool_show::wire::turn::TurnJson;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `turns`.
 #[derive(Debug, Args)]
@@ -33,19 +33,19 @@ pub struct TurnsArgs {
 }
 
 /// Lists turns.
-pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &TurnsArgs) -> Result<(), CommandFailure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let (session, source) = (&main.session, &main.source);
-    let course = Course::of(session);
+    let course = ThreadEnds::of(session);
     let mut out = world.ui.out();
     if args.calls {
-        let mut table = Table::new(vec![
-            Column::fixed("call"),
-            Column::fixed("tool"),
-            Column::flexible("about", 20),
-            Column::fixed("status"),
-            Column::number("time"),
+        let mut table = TextTable::new(vec![
+            TableColumn::fixed("call"),
+            TableColumn::fixed("tool"),
+            TableColumn::flexible("about", 20),
+            TableColumn::fixed("status"),
+            TableColumn::number("time"),
         ]);
         for index in 0..session.calls.len() {
             if world.ui.json {
@@ -56,7 +56,7 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
                 continue;
             }
             let row = CallRow::brief(session, &course, index as u32);
-            let time = row.duration_ms.map_or_else(String::new, amount::duration);
+            let time = row.duration_ms.map_or_else(String::new, format::duration);
             table.row([
                 row.id,
                 row.name,
@@ -73,32 +73,32 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
     let rows = turns::turns(
         session,
         source,
-        Options {
+        TurnOptions {
             gap_ms: args.gap.saturating_mul(60_000),
         },
     );
-    let mut table = Table::new(vec![
-        Column::number("n"),
-        Column::fixed("at"),
-        Column::flexible("prompt", 16),
-        Column::number("calls"),
-        Column::number("time"),
-        Column::number("out"),
-        Column::number("cost").optional(),
-        Column::flexible("reply", 16),
+    let mut table = TextTable::new(vec![
+        TableColumn::number("n"),
+        TableColumn::fixed("at"),
+        TableColumn::flexible("prompt", 16),
+        TableColumn::number("calls"),
+        TableColumn::number("time"),
+        TableColumn::number("out"),
+        TableColumn::number("cost").optional(),
+        TableColumn::flexible("reply", 16),
     ]);
     let prices = world.prices();
     let used = chosen.family.used_by_turn(&rows, &prices);
     for row in &rows {
         let used = &used[row.n];
         if world.ui.json {
-            let row = TurnRow::new(session, &course, row, used);
+            let row = TurnJson::new(session, &course, row, used);
             world.ui.row(&mut out, &row)?;
             continue;
         }
         let at = row
             .at
-            .map_or_else(String::new, |at| amount::moment(at, world.ui.zone()));
+            .map_or_else(String::new, |at| format::moment(at, world.ui.zone()));
         let mark = if row.live { "" } else { "(rewound) " };
         let stop = if row.interrupted {
             "(interrupted) "
@@ -110,14 +110,14 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
             at,
             format!("{mark}{}", row.prompt),
             row.calls.len().to_string(),
-            row.duration_ms.map_or_else(String::new, amount::duration),
-            amount::tokens(used.all().usage.output),
-            amount::cost_sum(used.all().cost),
+            row.duration_ms.map_or_else(String::new, format::duration),
+            format::tokens(used.all().usage.output),
+            format::cost_sum(used.all().cost),
             format!("{stop}{}", row.reply.clone().unwrap_or_default()),
         ]);
     }
     if rows.is_empty() {
-        return Err(Failure::nothing("the session has no turns"));
+        return Err(CommandFailure::nothing("the session has no turns"));
     }
     if world.ui.json {
         return Ok(out.flush()?);
@@ -125,7 +125,7 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
     table.write(&mut out, &world.ui.style())?;
     out.flush()?;
     let unpriced = rows.iter().map(|row| used[row.n].all().cost.unpriced).sum();
-    amount::unpriced(unpriced)
+    format::unpriced(unpriced)
         .iter()
         .for_each(|note| world.ui.note(note));
     Ok(())

@@ -6,13 +6,13 @@ use std::path::Path;
 use clap::Args;
 use unspool_show::clean;
 use unspool_show::wire::log::UndoRow;
-use unspool_store::Error;
-use unspool_store::journal::{How, Outlook};
-use unspool_store::live::Live;
+use unspool_store::StoreError;
+use unspool_store::journal::{UndoOptions, UndoPreview};
+use unspool_store::session_in_use::InUseSessions;
 
+use crate::command_context::CommandContext;
 use crate::commands::log;
-use crate::failure::Failure;
-use crate::world::World;
+use crate::failure::CommandFailure;
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub struct UndoArgs {
 }
 
 /// Undoes an edit.
-pub fn run(world: &World, args: &UndoArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &UndoArgs) -> Result<(), CommandFailure> {
     let journal = world.journal();
     for note in journal.recover()? {
         world.ui.note(&note);
@@ -52,19 +52,19 @@ pub fn run(world: &World, args: &UndoArgs) -> Result<(), Failure> {
         return list(world);
     }
     let now = world.now().0;
-    let live = Live::look(&world.dirs, now);
-    let how = How {
+    let live = InUseSessions::look(&world.dirs, now);
+    let how = UndoOptions {
         at: now,
         force: args.force,
         // What we wrote ourselves a moment ago is not in use for that.
         in_use: &|path: &Path| live.holder(path),
     };
     if args.dry_run {
-        let outlook = journal.outlook(args.number, &how).map_err(unknown)?;
+        let outlook = journal.preview_undo(args.number, &how).map_err(unknown)?;
         show(world, None, &outlook)?;
         return match outlook.refused.is_empty() {
             true => Ok(()),
-            false => Err(Failure::failed(format!(
+            false => Err(CommandFailure::failed(format!(
                 "cannot undo {}: {}",
                 outlook.entry.number, outlook.refused[0]
             ))),
@@ -77,20 +77,20 @@ pub fn run(world: &World, args: &UndoArgs) -> Result<(), Failure> {
 }
 
 /// What is not known can be looked up.
-fn unknown(error: Error) -> Failure {
+fn unknown(error: StoreError) -> CommandFailure {
     let is_unknown = error.is_not_found();
-    let failure = Failure::from(error);
+    let failure = CommandFailure::from(error);
     if is_unknown {
         return failure.hint("list edits with `unspool undo --list`");
     }
     failure
 }
 
-fn list(world: &World) -> Result<(), Failure> {
+fn list(world: &CommandContext) -> Result<(), CommandFailure> {
     let mut list = world.journal().list()?;
     list.reverse();
     if list.is_empty() {
-        return Err(Failure::nothing("there is nothing to undo"));
+        return Err(CommandFailure::nothing("there is nothing to undo"));
     }
     let mut out = world.ui.out();
     if world.ui.json {
@@ -103,7 +103,11 @@ fn list(world: &World) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn show(world: &World, number: Option<u64>, outlook: &Outlook) -> Result<(), Failure> {
+fn show(
+    world: &CommandContext,
+    number: Option<u64>,
+    outlook: &UndoPreview,
+) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     let entry = &outlook.entry;
     if world.ui.json {

@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use jiff::civil::Weekday;
-use unspool_index::spending::Spendings;
+use unspool_index::usage_cache::UsageCache;
+use unspool_model::file_usage::FileUsage;
 use unspool_model::price::Prices;
-use unspool_model::spent::Spending;
 use unspool_model::time::Time;
-use unspool_model::view::usage::group::{Books, Per, Places};
-use unspool_model::view::usage::{Counted, Ledger};
+use unspool_model::view::usage::group::{FileOwners, GroupBy, GroupSources};
+use unspool_model::view::usage::{CountedMessage, UsageLedger};
 use unspool_show::wire::usage::UsageSum;
 use unspool_store::project;
-use unspool_store::spent::{Source, places};
+use unspool_store::token_scan::{TokenScanFile, places};
 
-use crate::failure::Failure;
-use crate::when;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::time_input;
 
 /// Arguments of `usage`.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ have none, a row shows what the others cost (`≥ $1.20`), and `cost_usd` is nul
 pub struct UsageArgs {
     /// Group by
     #[arg(value_enum, default_value = "day")]
-    pub per: Grouping,
+    pub per: UsageGroupArg,
 
     /// Only messages since this time, such as `7d`, `24h`, `today` or `2026-01-03`
     #[arg(long, value_name = "T")]
@@ -52,7 +52,7 @@ pub struct UsageArgs {
 
     /// Also group by
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
-    pub by: Vec<Grouping>,
+    pub by: Vec<UsageGroupArg>,
 
     /// First day of the week
     #[arg(long, value_enum, value_name = "DAY", default_value = "monday")]
@@ -81,7 +81,7 @@ pub struct UsageArgs {
 
 /// What usage can be summed up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Grouping {
+pub enum UsageGroupArg {
     /// Days in the local time zone, or in `--timezone`
     #[value(alias = "daily")]
     Day,
@@ -141,31 +141,31 @@ impl WeekStart {
     }
 }
 
-impl Grouping {
-    fn per(self) -> Per {
+impl UsageGroupArg {
+    fn per(self) -> GroupBy {
         match self {
-            Grouping::Day => Per::Day,
-            Grouping::Week => Per::Week,
-            Grouping::Month => Per::Month,
-            Grouping::Session => Per::Session,
-            Grouping::Project => Per::Project,
-            Grouping::Model => Per::Model,
-            Grouping::Block => Per::Block,
-            Grouping::Speed => Per::Speed,
+            UsageGroupArg::Day => GroupBy::Day,
+            UsageGroupArg::Week => GroupBy::Week,
+            UsageGroupArg::Month => GroupBy::Month,
+            UsageGroupArg::Session => GroupBy::Session,
+            UsageGroupArg::Project => GroupBy::Project,
+            UsageGroupArg::Model => GroupBy::Model,
+            UsageGroupArg::Block => GroupBy::Block,
+            UsageGroupArg::Speed => GroupBy::Speed,
         }
     }
 }
 
 /// The messages that count, and everything about them that rows are made of.
-pub struct Account<'a> {
+pub struct UsageAccount<'a> {
     /// Every file.
-    pub sources: &'a [Source],
+    pub sources: &'a [TokenScanFile],
     /// What each says; nothing unless a row is to be explained.
-    pub files: Vec<&'a Spending>,
+    pub files: Vec<&'a FileUsage>,
     /// Where each belongs.
-    pub places: Places,
+    pub places: FileOwners,
     /// The messages that count.
-    pub ledger: &'a Ledger,
+    pub ledger: &'a UsageLedger,
     /// The file of each session itself; none unless rows are about sessions.
     mains: HashMap<String, u32>,
     prices: &'a Prices,
@@ -173,12 +173,12 @@ pub struct Account<'a> {
     pub week_start: Weekday,
 }
 
-impl<'a> Account<'a> {
-    fn of(spendings: &'a Spendings, args: &UsageArgs, prices: &'a Prices) -> Account<'a> {
+impl<'a> UsageAccount<'a> {
+    fn of(spendings: &'a UsageCache, args: &UsageArgs, prices: &'a Prices) -> UsageAccount<'a> {
         let per = report::keys(args);
         let (sources, ledger) = (spendings.sources(), spendings.ledger());
         let places = places(sources, ledger);
-        let by_session = per.contains(&Per::Session);
+        let by_session = per.contains(&GroupBy::Session);
         let mains = (0..).zip(places.iter()).filter(|_| by_session);
         let mains = mains.filter(|(_, place)| place.agent.is_none());
         let named = mains.filter_map(|(at, place)| Some((place.session?, at)));
@@ -187,7 +187,7 @@ impl<'a> Account<'a> {
             // Sessions come before stray files whose lines name the same one.
             mains.entry(session.to_owned()).or_insert(at);
         }
-        Account {
+        UsageAccount {
             mains,
             sources,
             files: spendings.files(),
@@ -209,38 +209,42 @@ impl<'a> Account<'a> {
     }
 
     /// The same, to be grouped.
-    pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b World) -> Books<'b> {
-        let books = Books::new(self.ledger, &self.places, prices, world.ui.zone());
+    pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b CommandContext) -> GroupSources<'b> {
+        let books = GroupSources::new(self.ledger, &self.places, prices, world.ui.zone());
         books.with_week_start(self.week_start)
     }
 }
 
 /// Which messages are wanted.
-pub struct Filter {
+pub struct UsageFilter {
     since: Option<Time>,
     until: Option<Time>,
     project: Option<String>,
 }
 
-impl Filter {
-    fn new(world: &World, args: &UsageArgs) -> Result<Filter, Failure> {
+impl UsageFilter {
+    fn new(world: &CommandContext, args: &UsageArgs) -> Result<UsageFilter, CommandFailure> {
         let (now, zone) = (world.now(), world.ui.zone());
         let since = args.since.as_deref();
         let until = args.until.as_deref();
-        let filter = Filter {
-            since: since.map(|text| when::parse(text, now, zone)).transpose()?,
-            until: until.map(|text| when::end(text, now, zone)).transpose()?,
+        let filter = UsageFilter {
+            since: since
+                .map(|text| time_input::parse(text, now, zone))
+                .transpose()?,
+            until: until
+                .map(|text| time_input::end(text, now, zone))
+                .transpose()?,
             project: args.project.clone(),
         };
         match (filter.since, filter.until) {
             (Some(since), Some(until)) if since >= until => {
-                Err(Failure::failed("`--since` must be before `--until`"))
+                Err(CommandFailure::failed("`--since` must be before `--until`"))
             }
             _ => Ok(filter),
         }
     }
 
-    fn lets(&self, one: &Counted, places: &Places) -> bool {
+    fn lets(&self, one: &CountedMessage, places: &FileOwners) -> bool {
         let after = self
             .since
             .is_none_or(|since| one.at().is_some_and(|at| at >= since));
@@ -251,21 +255,21 @@ impl Filter {
         let fits = self
             .project
             .as_ref()
-            .is_none_or(|wanted| project::is_meant(project, wanted));
+            .is_none_or(|wanted| project::project_matches(project, wanted));
         after && before && fits
     }
 }
 
 /// The rows that were asked for, of what is known and of what is new.
 pub fn rows(
-    world: &World,
+    world: &CommandContext,
     args: &UsageArgs,
-    spendings: &mut Spendings,
-) -> Result<Vec<UsageSum>, Failure> {
-    let filter = Filter::new(world, args)?;
+    spendings: &mut UsageCache,
+) -> Result<Vec<UsageSum>, CommandFailure> {
+    let filter = UsageFilter::new(world, args)?;
     spendings.update(world.walked()?);
     let prices = world.prices();
-    let account = Account::of(spendings, args, &prices);
+    let account = UsageAccount::of(spendings, args, &prices);
     let rows = report::rows(args, &account, &account.books(&prices, world), &filter);
     let row = |row| report::wire(world, &account, &report::keys(args), row);
     Ok(rows.iter().map(row).collect())
@@ -275,11 +279,11 @@ pub fn rows(
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Sums up.
-pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
-    let filter = Filter::new(world, args)?;
+pub fn run(world: &CommandContext, args: &UsageArgs) -> Result<(), CommandFailure> {
+    let filter = UsageFilter::new(world, args)?;
     let prices = world.prices();
     let cache = (!args.no_cache && world.demo.is_none()).then_some(world.own.cache.as_path());
-    let mut spendings = Spendings::open(cache, args.live || args.explain.is_some());
+    let mut spendings = UsageCache::open(cache, args.live || args.explain.is_some());
     let mut shown = Vec::new();
     loop {
         let found = world.walked()?;
@@ -290,7 +294,7 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
         for note in spendings.notes() {
             world.ui.warn(&note);
         }
-        let account = Account::of(&spendings, args, &prices);
+        let account = UsageAccount::of(&spendings, args, &prices);
         if !args.live {
             let mut out = world.ui.out();
             let remarks = write(world, args, &account, &prices, &filter, &mut out)?;
@@ -311,13 +315,13 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
 
 /// Writes what was asked for, and says what there is to remark.
 fn write(
-    world: &World,
+    world: &CommandContext,
     args: &UsageArgs,
-    account: &Account<'_>,
+    account: &UsageAccount<'_>,
     prices: &Prices,
-    filter: &Filter,
+    filter: &UsageFilter,
     out: &mut dyn Write,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandFailure> {
     match &args.explain {
         Some(row) => {
             explain::write(world, args, account, prices, filter, row, out)?;
@@ -328,7 +332,7 @@ fn write(
 }
 
 /// Shows what `--live` found in the place of what it showed before.
-fn show_again(world: &World, text: &[u8]) -> Result<(), Failure> {
+fn show_again(world: &CommandContext, text: &[u8]) -> Result<(), CommandFailure> {
     if !world.ui.json {
         world.ui.clear()?;
     }

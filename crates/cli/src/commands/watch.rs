@@ -7,22 +7,22 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clap::Args;
-use unspool_live::{Joined, Live, News, What};
+use unspool_live::{LiveChange, LiveChangeKind, LiveSessions, LiveSubscription};
 use unspool_model::time::Time;
-use unspool_model::view::status::Need;
-use unspool_show::amount;
+use unspool_model::view::status::AttentionNeed;
 use unspool_show::clean;
+use unspool_show::format;
 use unspool_show::layout;
-use unspool_show::style::{Line, Paint, Style};
-use unspool_show::table::{Column, Table};
-use unspool_show::wire::live::{ChangeRow, RemovedRow};
-use unspool_show::wire::session::SessionRow;
+use unspool_show::style::{ConversationStyle, StyledLine, TextStyle};
+use unspool_show::table::{TableColumn, TextTable};
+use unspool_show::wire::live::{RemovedRow, SessionChangeRow};
+use unspool_show::wire::session::SessionJson;
 use unspool_store::project;
 
+use crate::command_context::CommandContext;
 use crate::commands::{ls, status};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::live;
-use crate::world::World;
 
 /// Arguments of `watch`.
 #[derive(Debug, Default, Args)]
@@ -35,9 +35,9 @@ With --json: all sessions as in `ls --json`, then one line per change, with `eve
 pub struct WatchArgs {}
 
 /// Follows all sessions until somebody has seen enough.
-pub fn run(world: &World, _: &WatchArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, _: &WatchArgs) -> Result<(), CommandFailure> {
     let (joined, live) = live::join(world)?;
-    let follow = Follow { joined, live };
+    let follow = ChangeSource { joined, live };
     if world.ui.json {
         return rows(world, follow);
     }
@@ -49,14 +49,14 @@ pub fn run(world: &World, _: &WatchArgs) -> Result<(), Failure> {
 }
 
 /// Where changes come from, and the loop behind them if it is ours.
-struct Follow {
-    joined: Joined,
-    live: Option<Live>,
+struct ChangeSource {
+    joined: LiveSubscription,
+    live: Option<LiveSessions>,
 }
 
-impl Follow {
+impl ChangeSource {
     /// The next change; `Err` when there will be none.
-    fn next(&self, wait: Duration) -> Result<Option<News>, ()> {
+    fn next(&self, wait: Duration) -> Result<Option<LiveChange>, ()> {
         match self.joined.news.recv_timeout(wait) {
             Ok(news) => Ok(Some(news)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -65,7 +65,7 @@ impl Follow {
     }
 
     /// Joins again: the daemon was stopped, or we were too slow.
-    fn again(&mut self, world: &World) -> Result<(), Failure> {
+    fn again(&mut self, world: &CommandContext) -> Result<(), CommandFailure> {
         match self.live.as_ref().filter(|live| !live.is_over()) {
             Some(live) => self.joined = live.join(),
             None => (self.joined, self.live) = live::join(world)?,
@@ -77,9 +77,9 @@ impl Follow {
 /// How long to wait for a change at most.
 const LONG: Duration = Duration::from_secs(3600);
 
-fn rows(world: &World, mut follow: Follow) -> Result<(), Failure> {
+fn rows(world: &CommandContext, mut follow: ChangeSource) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
-    let mut known: HashMap<String, Arc<SessionRow>> = HashMap::new();
+    let mut known: HashMap<String, Arc<SessionJson>> = HashMap::new();
     for row in std::mem::take(&mut follow.joined.rows) {
         world.ui.row(&mut out, &*row)?;
         known.insert(row.path.clone(), row);
@@ -112,34 +112,34 @@ fn rows(world: &World, mut follow: Follow) -> Result<(), Failure> {
 }
 
 fn tell(
-    world: &World,
+    world: &CommandContext,
     out: &mut dyn Write,
-    known: &mut HashMap<String, Arc<SessionRow>>,
-    news: News,
-) -> Result<(), Failure> {
+    known: &mut HashMap<String, Arc<SessionJson>>,
+    news: LiveChange,
+) -> Result<(), CommandFailure> {
     match news.what {
-        What::Session { row, before, grown } => {
+        LiveChangeKind::Session { row, before, grown } => {
             change(world, out, &row, before, grown)?;
             known.insert(row.path.clone(), row);
             Ok(())
         }
-        What::Removed { id } => {
+        LiveChangeKind::Removed { id } => {
             known.retain(|_, row| row.id != id);
             let event = "removed";
             world.ui.row(out, &RemovedRow { event, id })
         }
-        What::Scanned => Ok(()),
+        LiveChangeKind::Scanned => Ok(()),
     }
 }
 
 fn change(
-    world: &World,
+    world: &CommandContext,
     out: &mut dyn Write,
-    row: &SessionRow,
+    row: &SessionJson,
     previous_status: Option<String>,
     grown: bool,
-) -> Result<(), Failure> {
-    let row = ChangeRow {
+) -> Result<(), CommandFailure> {
+    let row = SessionChangeRow {
         event: "session",
         session: row,
         previous_status,
@@ -149,19 +149,19 @@ fn change(
 }
 
 /// One line for each change of a state: for logs and pipes.
-fn lines(world: &World, mut follow: Follow) -> Result<(), Failure> {
+fn lines(world: &CommandContext, mut follow: ChangeSource) -> Result<(), CommandFailure> {
     let mut states: HashMap<String, String> = HashMap::new();
     loop {
         let mut out = world.ui.out();
         for row in std::mem::take(&mut follow.joined.rows) {
-            if row.need() != Need::Rest && states.get(&row.path) != Some(&row.status) {
+            if row.need() != AttentionNeed::Rest && states.get(&row.path) != Some(&row.status) {
                 writeln!(out, "{}", spoken(world, &row))?;
             }
             states.insert(row.path.clone(), row.status.clone());
         }
         out.flush()?;
         while let Ok(news) = follow.next(LONG) {
-            let Some(What::Session { row, .. }) = news.map(|news| news.what) else {
+            let Some(LiveChangeKind::Session { row, .. }) = news.map(|news| news.what) else {
                 continue;
             };
             let old = states.insert(row.path.clone(), row.status.clone());
@@ -175,15 +175,15 @@ fn lines(world: &World, mut follow: Follow) -> Result<(), Failure> {
     }
 }
 
-fn spoken(world: &World, row: &SessionRow) -> String {
+fn spoken(world: &CommandContext, row: &SessionJson) -> String {
     let mut text = format!(
         "{}  {}  {}  {}",
-        amount::clock(world.now(), world.ui.zone()),
+        format::clock(world.now(), world.ui.zone()),
         ls::short(&row.id),
-        ls::told(row),
+        ls::status_words(row),
         project::project_name(&row.project),
     );
-    let about = status::what(row).filter(|_| row.need() == Need::You);
+    let about = status::what(row).filter(|_| row.need() == AttentionNeed::You);
     if let Some(about) = about.or_else(|| row.title.clone()) {
         text += "  ";
         text += &about;
@@ -193,19 +193,21 @@ fn spoken(world: &World, row: &SessionRow) -> String {
 
 /// The board: drawn again at each change, and each second for what time changes.
 #[cfg(unix)]
-fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
-    use crate::screen::Screen;
+fn board(world: &CommandContext, mut follow: ChangeSource) -> Result<(), CommandFailure> {
+    use crate::watch_screen::WatchScreen;
 
-    let bell = crate::config::Config::read(&world.own.config)?.notify.bell;
-    let screen = Screen::enter()?;
-    let mut known: HashMap<String, Arc<SessionRow>> = HashMap::new();
-    let put = |known: &mut HashMap<_, _>, rows: Vec<Arc<SessionRow>>| {
+    let bell = crate::config::UserConfig::read(&world.own.config)?
+        .notify
+        .bell;
+    let screen = WatchScreen::enter()?;
+    let mut known: HashMap<String, Arc<SessionJson>> = HashMap::new();
+    let put = |known: &mut HashMap<_, _>, rows: Vec<Arc<SessionJson>>| {
         known.clear();
         known.extend(rows.into_iter().map(|row| (row.path.clone(), row)));
     };
     put(&mut known, std::mem::take(&mut follow.joined.rows));
     loop {
-        let rows: Vec<&SessionRow> = known.values().map(|row| &**row).collect();
+        let rows: Vec<&SessionJson> = known.values().map(|row| &**row).collect();
         screen.draw(&drawn(world, rows, follow.live.is_none()))?;
         let (mut ring, mut wait) = (false, Duration::from_secs(1));
         // All that is there goes into one frame; frames are not faster than anybody sees.
@@ -235,8 +237,10 @@ fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
 
 /// What a person pressed; how it ends if that was to leave.
 #[cfg(unix)]
-fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, Failure> {
-    use crate::screen::CTRL_C;
+fn keys(
+    screen: &crate::watch_screen::WatchScreen,
+) -> Result<Option<Result<(), CommandFailure>>, CommandFailure> {
+    use crate::watch_screen::CTRL_C;
 
     const CTRL_D: u8 = 4;
     const CTRL_Z: u8 = 26;
@@ -253,23 +257,23 @@ fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, F
 
 /// Takes in a change; whether a session needs somebody that did not before.
 #[cfg(unix)]
-fn apply(known: &mut HashMap<String, Arc<SessionRow>>, news: News) -> bool {
+fn apply(known: &mut HashMap<String, Arc<SessionJson>>, news: LiveChange) -> bool {
     match news.what {
-        What::Session { row, .. } => {
-            let needs = row.need() == Need::You;
+        LiveChangeKind::Session { row, .. } => {
+            let needs = row.need() == AttentionNeed::You;
             let old = known.insert(row.path.clone(), row);
-            needs && old.is_some_and(|old| old.need() != Need::You)
+            needs && old.is_some_and(|old| old.need() != AttentionNeed::You)
         }
-        What::Removed { id } => {
+        LiveChangeKind::Removed { id } => {
             known.retain(|_, row| row.id != id);
             false
         }
-        What::Scanned => false,
+        LiveChangeKind::Scanned => false,
     }
 }
 
 #[cfg(unix)]
-fn drawn(world: &World, rows: Vec<&SessionRow>, daemon: bool) -> String {
+fn drawn(world: &CommandContext, rows: Vec<&SessionJson>, daemon: bool) -> String {
     let style = world.ui.style();
     let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
     let from = if daemon { "daemon" } else { "no daemon" };
@@ -277,15 +281,21 @@ fn drawn(world: &World, rows: Vec<&SessionRow>, daemon: bool) -> String {
 }
 
 /// The board as text, at most `height` lines of it.
-fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style: &Style) -> String {
+fn page(
+    mut rows: Vec<&SessionJson>,
+    now: Time,
+    height: usize,
+    from: &str,
+    style: &ConversationStyle,
+) -> String {
     let sum = status::sum(rows.iter().copied());
     let all = rows.len();
     let unpriced: u64 = rows.iter().map(|row| row.unpriced_messages).sum();
     let unpriced = match unpriced {
         0 => String::new(),
-        some => format!(" · {} without a price", amount::count(some, "message")),
+        some => format!(" · {} without a price", format::count(some, "message")),
     };
-    let order = |row: &SessionRow| {
+    let order = |row: &SessionJson| {
         let need = row.need();
         // Who has waited longest first; of what rests, the latest.
         let since = row.status_since.as_deref().and_then(Time::parse);
@@ -295,7 +305,7 @@ fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style:
             .and_then(Time::parse)
             .map(|time| -time.0);
         match need {
-            Need::Rest => (need, last),
+            AttentionNeed::Rest => (need, last),
             _ => (need, since.map(|time| time.0)),
         }
     };
@@ -307,62 +317,67 @@ fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style:
     );
     let mut text = Vec::new();
     let paint = if sum.need_you > 0 {
-        Paint::WARN
+        TextStyle::WARN
     } else {
-        Paint::BOLD
+        TextStyle::BOLD
     };
-    let head = layout::cut(&Line::of(paint, &head), style.width);
+    let head = layout::cut(&StyledLine::of(paint, &head), style.width);
     let _ = head.write(&mut text, style.color);
     let _ = writeln!(text);
     let _ = table(&rows, now).write(&mut text, style);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn table(rows: &[&SessionRow], now: Time) -> Table {
-    let mut table = Table::new(vec![
-        Column::fixed("status"),
-        Column::number("for"),
-        Column::fixed("id").optional(),
-        Column::flexible("project", 8),
-        Column::flexible("what", 20),
-        Column::number("context").optional(),
-        Column::number("cost").optional(),
+fn table(rows: &[&SessionJson], now: Time) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("status"),
+        TableColumn::number("for"),
+        TableColumn::fixed("id").optional(),
+        TableColumn::flexible("project", 8),
+        TableColumn::flexible("what", 20),
+        TableColumn::number("context").optional(),
+        TableColumn::number("cost").optional(),
     ]);
     for row in rows {
         let need = row.need();
         let paint = match need {
-            Need::You => Paint::WARN,
-            Need::Turn => Paint::BOLD,
-            Need::Working => Paint::ADDED,
-            Need::Rest => Paint::DIM,
+            AttentionNeed::You => TextStyle::WARN,
+            AttentionNeed::Turn => TextStyle::BOLD,
+            AttentionNeed::Working => TextStyle::ADDED,
+            AttentionNeed::Rest => TextStyle::DIM,
         };
         let since = row.status_since.as_deref().and_then(Time::parse);
         let last = row.last.as_deref().and_then(Time::parse);
-        let since = if need == Need::Rest { last } else { since };
-        let waits = status::what(row).filter(|_| need != Need::Rest && need != Need::Turn);
+        let since = if need == AttentionNeed::Rest {
+            last
+        } else {
+            since
+        };
+        let waits = status::what(row)
+            .filter(|_| need != AttentionNeed::Rest && need != AttentionNeed::Turn);
         let what = waits.or_else(|| row.title.clone()).unwrap_or_default();
         let context = row.context_tokens;
-        let plain = |text: &str| Line::of(Paint::PLAIN, text);
+        let plain = |text: &str| StyledLine::of(TextStyle::PLAIN, text);
         let rest = |text: &str| {
-            Line::of(
-                if need == Need::Rest {
-                    Paint::DIM
+            StyledLine::of(
+                if need == AttentionNeed::Rest {
+                    TextStyle::DIM
                 } else {
-                    Paint::PLAIN
+                    TextStyle::PLAIN
                 },
                 text,
             )
         };
         table.rows.push(vec![
-            Line::of(paint, &ls::told(row)),
-            plain(&since.map_or_else(String::new, |since| amount::age(now.since(since)))),
+            StyledLine::of(paint, &ls::status_words(row)),
+            plain(&since.map_or_else(String::new, |since| format::age(now.since(since)))),
             rest(ls::short(&row.id)),
             rest(project::project_name(&row.project)),
             rest(&what),
             rest(&context.map_or_else(String::new, |tokens| {
-                amount::fullness(tokens, row.context_limit)
+                format::fullness(tokens, row.context_limit)
             })),
-            rest(&amount::cost_at_least(row.cost_usd, row.cost_usd_known)),
+            rest(&format::cost_at_least(row.cost_usd, row.cost_usd_known)),
         ]);
     }
     table

@@ -4,15 +4,19 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use unspool_show::clean;
 
-use super::estimate::Estimate;
-use super::{Options, Who};
-use crate::failure::Failure;
-use crate::world::World;
+use super::cost_estimate::CompressEstimate;
+use super::{CompressOptions, CompressProvider};
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Goes on if the person agreed, agrees now, or named a command and is not there to be asked.
 /// Says once that texts leave this machine.
-pub fn ask(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Failure> {
-    if let Who::Model { base, .. } = &options.who {
+pub fn ask(
+    world: &CommandContext,
+    options: &CompressOptions,
+    estimate: &CompressEstimate,
+) -> Result<(), CommandFailure> {
+    if let CompressProvider::Model { base, .. } = &options.who {
         // What can be told without asking is told without asking.
         options.who.provider().map_err(super::stopped)?;
         world
@@ -23,17 +27,21 @@ pub fn ask(world: &World, options: &Options, estimate: &Estimate) -> Result<(), 
     match (&options.who, is_there) {
         _ if options.yes => Ok(()),
         (_, true) => agree(world, options, estimate),
-        (Who::Command(_), false) => Ok(()),
-        (Who::Model { name, .. }, false) => {
+        (CompressProvider::Command(_), false) => Ok(()),
+        (CompressProvider::Model { name, .. }, false) => {
             let what =
                 format!("sending texts to {name} needs confirmation, but this is not a terminal");
-            Err(Failure::failed(what)
+            Err(CommandFailure::failed(what)
                 .hint("confirm with `--yes`, or use `--dry-run` for an estimate"))
         }
     }
 }
 
-fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Failure> {
+fn agree(
+    world: &CommandContext,
+    options: &CompressOptions,
+    estimate: &CompressEstimate,
+) -> Result<(), CommandFailure> {
     // Who wants no remarks was not told yet what is asked.
     let what = match world.ui.quiet {
         true => format!("{}. ", estimate.words(world, &options.who)),
@@ -47,7 +55,9 @@ fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Fa
     io::stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::failed("cancelled; nothing was sent or written")),
+        _ => Err(CommandFailure::failed(
+            "cancelled; nothing was sent or written",
+        )),
     }
 }
 

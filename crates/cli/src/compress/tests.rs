@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use unspool_ask::{Access, Patience};
-use unspool_model::edit::{Pen, Plan, Settings};
+use unspool_ask::{ApiCredential, AskLimits};
+use unspool_model::edit::{EditPlan, LineRewriter, PlanSettings};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_testkit::api::{Api, Reply};
 use unspool_testkit::script;
 
-use super::{Options, Report, Who, rules, run, summary};
-use crate::failure::Failure;
-use crate::own::Own;
-use crate::ui::{Color, Ui};
-use crate::world::World;
+use super::{CompressOptions, CompressProvider, CompressReport, rules, run, summary};
+use crate::app_dirs::AppDirs;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::ui::{ColorChoice, TerminalUi};
 
-fn world(dir: &Path) -> World {
-    World {
-        ui: Ui::new(false, true, false, Color::Never, TimeZone::UTC),
-        own: Own {
+fn world(dir: &Path) -> CommandContext {
+    CommandContext {
+        ui: TerminalUi::new(false, true, false, ColorChoice::Never, TimeZone::UTC),
+        own: AppDirs {
             config: dir.into(),
             data: dir.into(),
             cache: dir.into(),
@@ -32,7 +32,7 @@ fn world(dir: &Path) -> World {
         home: None,
         named: false,
         here: None,
-        profile: Profile::Strict,
+        profile: ClientProfile::Strict,
         reveal: false,
         demo: None,
     }
@@ -44,41 +44,44 @@ fn log() -> Log {
     Log::new(script::jsonl(&(1..=6).map(turn).collect::<String>()))
 }
 
-fn options(who: Who) -> Options {
-    Options {
-        bands: rules::bands(&["0-50:35"]).unwrap(),
+fn options(who: CompressProvider) -> CompressOptions {
+    CompressOptions {
+        bands: rules::parse_ranges(&["0-50:35"]).unwrap(),
         include_user: false,
         who,
         yes: true,
         dry_run: false,
-        patience: Patience {
+        patience: AskLimits {
             pause: Duration::from_millis(1),
             timeouts: [Duration::from_secs(10); 3],
-            ..Patience::default()
+            ..AskLimits::default()
         },
     }
 }
 
-fn command(line: &str) -> Options {
-    options(Who::Command(line.into()))
+fn command(line: &str) -> CompressOptions {
+    options(CompressProvider::Command(line.into()))
 }
 
-fn model(api: &Api) -> Options {
-    options(Who::Model {
+fn model(api: &Api) -> CompressOptions {
+    options(CompressProvider::Model {
         name: "claude-haiku-4-5".into(),
         base: api.url(),
-        access: Some(Access::Key("k".into())),
+        access: Some(ApiCredential::Key("k".into())),
     })
 }
 
 /// What was reported, and the first word of each reply.
-fn compressed(dir: &Path, options: &Options) -> Result<(Report, Vec<String>), Failure> {
+fn compressed(
+    dir: &Path,
+    options: &CompressOptions,
+) -> Result<(CompressReport, Vec<String>), CommandFailure> {
     let log = log();
-    let session = Session::from_log(&log, Role::Main);
-    let mut plan = Plan::new(&session);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let mut plan = EditPlan::new(&session);
     let report = run(&world(dir), &session, &log, &mut plan, options)?;
-    plan.settle(&session, Settings::default());
-    let mut pen = Pen::new(&session, &plan, None);
+    plan.repair_references(&session, PlanSettings::default());
+    let mut pen = LineRewriter::new(&session, &plan, None);
     let mut out = Vec::new();
     log.lines().for_each(|line| pen.line(&line, &mut out));
     let lines = String::from_utf8(out).unwrap();
@@ -97,9 +100,9 @@ fn about(request: &unspool_testkit::api::Request) -> String {
     text[at + 7..at + 9].to_owned()
 }
 
-fn failed<T: std::fmt::Debug>(result: Result<T, Failure>) -> String {
+fn failed<T: std::fmt::Debug>(result: Result<T, CommandFailure>) -> String {
     match result {
-        Err(Failure::Failed(told)) => {
+        Err(CommandFailure::Failed(told)) => {
             format!("{} ({})", told.message, told.hint.unwrap_or_default())
         }
         other => panic!("{other:?}"),
@@ -222,7 +225,7 @@ fn without_a_person_who_agrees_nothing_is_sent_to_the_api() {
 #[test]
 fn without_a_key_the_variables_are_named() {
     let dir = tempfile::tempdir().unwrap();
-    let who = Who::Model {
+    let who = CompressProvider::Model {
         name: "m".into(),
         base: "http://127.0.0.1:9".into(),
         access: None,
@@ -241,8 +244,8 @@ fn a_summary_is_asked_for_once() {
         count.display()
     );
     let log = log();
-    let session = Session::from_log(&log, Role::Main);
-    let plan = Plan::new(&session);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let plan = EditPlan::new(&session);
     for _ in 0..2 {
         let text = summary(
             &world(dir.path()),
@@ -272,21 +275,21 @@ fn an_estimate_counts_tokens_and_knows_the_price() {
     let dir = tempfile::tempdir().unwrap();
     let world = world(dir.path());
     let log = log();
-    let session = Session::from_log(&log, Role::Main);
-    let plan = Plan::new(&session);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let plan = EditPlan::new(&session);
     let tasks = rules::tasks(
         &session,
         &log,
         &plan,
-        &rules::bands(&["0-50:10"]).unwrap(),
+        &rules::parse_ranges(&["0-50:10"]).unwrap(),
         false,
     );
     let requests: Vec<String> = tasks.iter().map(rules::request).collect();
-    let estimate = super::Estimate::of(tasks.iter().zip(&requests));
+    let estimate = super::CompressEstimate::of(tasks.iter().zip(&requests));
     let usage = estimate.usage();
     assert_eq!(usage.output, 3 * (8 + 10));
     let expected = (usage.input as f64 + 5.0 * usage.output as f64) / 1e6;
-    let who = |name: &str| Who::Model {
+    let who = |name: &str| CompressProvider::Model {
         name: name.into(),
         base: String::new(),
         access: None,

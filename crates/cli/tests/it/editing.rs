@@ -388,7 +388,7 @@ fn undo_touches_no_file_that_is_none_of_a_session() {
         let mut value: Value = serde_json::from_slice(&fs::read(&entry).unwrap()).unwrap();
         let kept = entry.with_file_name("0");
         fs::write(&kept, "echo evil").unwrap();
-        let mark = unspool_store::write::Mark::of(&b"echo evil"[..]).unwrap();
+        let mark = unspool_store::atomic_write::ContentHash::of(&b"echo evil"[..]).unwrap();
         value["roots"] = serde_json::json!([home.path()]);
         value["steps"] = serde_json::json!([{
             "step": "removed",

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use unspool_store::journal::{How, Journal};
+use unspool_store::journal::{Journal, UndoOptions};
 use unspool_testkit::home::{Home, slug};
 
 use crate::home;
@@ -153,7 +153,7 @@ fn undoing_brings_every_byte_back() {
     let number = rows[0]["undo"].as_u64().unwrap();
     assert_ne!(tree(&home.claude_dir()), before);
     let journal = Journal::open(&home.unspool_dir().join("undo"));
-    let how = How {
+    let how = UndoOptions {
         at: 0,
         force: false,
         in_use: &|_| None,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use expect_test::expect;
 use serde_json::Value;
-use unspool_index::db::{self, Schema};
+use unspool_index::db::{self, DatabaseSchema};
 
 use crate::{ID, home_with_session};
 
@@ -137,8 +137,8 @@ fn a_damaged_index_is_made_anew_with_one_remark() {
 
 /// Moves what was written from the log to where it can be damaged.
 fn settle(path: &Path) {
-    let schema = Schema {
-        name: unspool_index::text::NAME,
+    let schema = DatabaseSchema {
+        name: unspool_index::text_index::NAME,
         version: 2,
         sql: "",
     };

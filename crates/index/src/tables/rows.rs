@@ -6,32 +6,32 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use unspool_model::entry::{self, Kind};
-use unspool_model::input::Input;
+use unspool_model::entry::{self, LineKind};
 use unspool_model::price::{Cost, Prices};
-use unspool_model::secrets::Secrets;
-use unspool_model::session::{Call, Index, Message, Record, Session};
+use unspool_model::secrets::SecretFinder;
+use unspool_model::session::{EntryRecord, Index, Message, Session, ToolCall};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
+use unspool_model::user_input::UserInput;
 use unspool_model::view::cost::CostSum;
-use unspool_model::view::session_usage::{SessionFiles, SessionUsage, Used};
-use unspool_model::view::status::Signals;
-use unspool_model::view::turns::{self, Course, TurnRow};
-use unspool_model::view::{agents, files, row};
+use unspool_model::view::session_usage::{SessionFiles, SessionUsage, UsageTotal};
+use unspool_model::view::status::StatusSignals;
+use unspool_model::view::turns::{self, ThreadEnds, TurnRow};
+use unspool_model::view::{agents, files, session_row};
 use unspool_store::open::FileSource;
-use unspool_store::{Loaded, SessionFile};
+use unspool_store::{LoadedSession, SessionFile};
 
 /// Rows of one view, one cell behind the other.
-pub type Cells = Vec<Value>;
+pub type TableCells = Vec<Value>;
 
 /// The rows of a family, by view.
 #[derive(Debug, Default)]
-pub struct Rows {
-    pub sessions: Cells,
-    pub turns: Cells,
-    pub messages: Cells,
-    pub calls: Cells,
-    pub files: Cells,
+pub struct TableRows {
+    pub sessions: TableCells,
+    pub turns: TableCells,
+    pub messages: TableCells,
+    pub calls: TableCells,
+    pub files: TableCells,
 }
 
 /// Tells what each turn of a file used, by its number.
@@ -50,16 +50,22 @@ pub fn short(text: &str) -> String {
         Some((end, _)) => &text[..end],
         None => text,
     };
-    entry::clip(&Secrets::standard().mask(start), TEXT)
+    entry::clip(&SecretFinder::standard().mask(start), TEXT)
 }
 
 /// The row of a session.
-pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) -> Cells {
+pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) -> TableCells {
     let session = files.session;
     // The time only decides the status, which is not among the columns: it would be old
     // before anybody asks.
-    let row = row::row(files, &HashMap::new(), prices, &Signals::default(), Time(0));
-    let first = |tally: &unspool_model::tally::Tally| {
+    let row = session_row::row(
+        files,
+        &HashMap::new(),
+        prices,
+        &StatusSignals::default(),
+        Time(0),
+    );
+    let first = |tally: &unspool_model::text_counts::TextCounts| {
         let first = tally.iter().next();
         first.map(|(text, _)| text.to_owned())
     };
@@ -107,15 +113,20 @@ pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) ->
 /// Adds what one file of a family tells; `agent` is whose file it is, `used` what each of its turns
 /// used by its number. The turns of a sub-agent used what the turn of its session did that sent it,
 /// so that a sum over all turns has it once.
-pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, used: Option<&UsedByTurn<'_>>) {
+pub fn file(
+    rows: &mut TableRows,
+    loaded: &LoadedSession,
+    agent: Option<&str>,
+    used: Option<&UsedByTurn<'_>>,
+) {
     let (session, source) = (&loaded.session, &loaded.source);
-    let turns = turns::turns(session, source, turns::Options::default());
+    let turns = turns::turns(session, source, turns::TurnOptions::default());
     let used = used.map(|used| used(&turns));
-    let file = File {
+    let file = RowSourceFile {
         session,
         source,
         agent,
-        course: Course::of(session),
+        course: ThreadEnds::of(session),
         turn_of: turns::numbers(session),
         threads: (0..session.threads.len() as Index)
             .map(|thread| agents::thread_name(session, thread))
@@ -147,17 +158,17 @@ pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, used: Option<
 }
 
 /// One file of a family.
-struct File<'a> {
+struct RowSourceFile<'a> {
     session: &'a Session,
     source: &'a FileSource,
     agent: Option<&'a str>,
-    course: Course,
+    course: ThreadEnds,
     turn_of: Vec<Option<u32>>,
     threads: Vec<String>,
 }
 
-impl File<'_> {
-    fn turn(&self, cells: &mut Cells, turn: &TurnRow, used: Option<Used>) {
+impl RowSourceFile<'_> {
+    fn turn(&self, cells: &mut TableCells, turn: &TurnRow, used: Option<UsageTotal>) {
         let opener = &self.session.records[turn.record as usize];
         let mode = opener.permission_mode().map(|mode| self.session.text(mode));
         cells.extend([
@@ -190,10 +201,10 @@ impl File<'_> {
     }
 
     /// The message that begins on this line, if one does.
-    fn message(&self, cells: &mut Cells, at: Index, record: &Record) {
+    fn message(&self, cells: &mut TableCells, at: Index, record: &EntryRecord) {
         match record.kind {
-            Kind::User if !record.is_duplicate() => self.said(cells, at, record),
-            Kind::Assistant => {
+            LineKind::User if !record.is_duplicate() => self.said(cells, at, record),
+            LineKind::Assistant => {
                 let message = record
                     .message()
                     .map(|message| &self.session.messages[message as usize]);
@@ -205,8 +216,8 @@ impl File<'_> {
         }
     }
 
-    fn said(&self, cells: &mut Cells, at: Index, record: &Record) {
-        let text = (record.input != Input::Results)
+    fn said(&self, cells: &mut TableCells, at: Index, record: &EntryRecord) {
+        let text = (record.input != UserInput::Results)
             .then(|| turns::prompt(self.session, self.source, record))
             .filter(|text| !text.is_empty());
         self.start(cells, at, record);
@@ -221,7 +232,7 @@ impl File<'_> {
         cells.extend(std::iter::repeat_n(Value::Null, 7));
     }
 
-    fn reply(&self, cells: &mut Cells, at: Index, record: &Record, message: &Message) {
+    fn reply(&self, cells: &mut TableCells, at: Index, record: &EntryRecord, message: &Message) {
         let name = |name: Option<Index>| name.map(|name| self.session.text(name).to_owned());
         let kind = if message.synthetic {
             "synthetic"
@@ -243,7 +254,7 @@ impl File<'_> {
         cells.extend(tokens(self.session.usage_of(message)));
     }
 
-    fn call(&self, cells: &mut Cells, call: &Call) {
+    fn call(&self, cells: &mut TableCells, call: &ToolCall) {
         let session = self.session;
         let record = &session.records[call.record as usize];
         let length = |block: Index| count(session.blocks[block as usize].body().len);
@@ -273,7 +284,7 @@ impl File<'_> {
     }
 
     /// The columns that every message begins with.
-    fn start(&self, cells: &mut Cells, at: Index, record: &Record) {
+    fn start(&self, cells: &mut TableCells, at: Index, record: &EntryRecord) {
         cells.extend([
             self.agent_of(record),
             self.turn_at(at),
@@ -283,7 +294,7 @@ impl File<'_> {
     }
 
     /// Whose line it is: sub-agents may also speak inside their session's file.
-    fn agent_of(&self, record: &Record) -> Value {
+    fn agent_of(&self, record: &EntryRecord) -> Value {
         let inside = (record.thread != 0).then(|| &*self.threads[record.thread as usize]);
         self.agent.or(inside).map(str::to_owned).into()
     }
@@ -293,7 +304,7 @@ impl File<'_> {
     }
 }
 
-fn uuid(record: &Record) -> Value {
+fn uuid(record: &EntryRecord) -> Value {
     record.uuid.as_ref().map(ToString::to_string).into()
 }
 

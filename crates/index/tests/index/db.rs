@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use unspool_index::db::{self, Schema};
+use unspool_index::db::{self, DatabaseSchema};
 use unspool_testkit::random::Random;
 
-const SCHEMA: Schema = Schema {
+const SCHEMA: DatabaseSchema = DatabaseSchema {
     name: "things.db",
     version: 3,
     sql: "CREATE TABLE things (n INTEGER PRIMARY KEY, what TEXT);",
@@ -57,7 +57,7 @@ fn a_log_of_writes_is_used_and_a_large_one_is_emptied() {
     let sql = "INSERT INTO things VALUES (1, ?)";
     opened.connection.execute(sql, [&text]).unwrap();
     assert!(fs::metadata(&log).unwrap().len() > 2 << 20);
-    db::settle(&opened.connection, &opened.path);
+    db::checkpoint_wal(&opened.connection, &opened.path);
     assert_eq!(fs::metadata(&log).unwrap().len(), 0);
 }
 
@@ -135,7 +135,7 @@ fn a_bad_file_is_set_aside_and_made_anew() {
 fn a_file_of_another_version_is_deleted_with_what_was_set_aside() {
     for version in [2, 4] {
         let dir = folder();
-        let older = Schema { version, ..SCHEMA };
+        let older = DatabaseSchema { version, ..SCHEMA };
         let opened = db::open(dir.path(), &older).unwrap();
         let sql = "INSERT INTO things VALUES (1, 'walrus-in-a-name')";
         opened.connection.execute(sql, []).unwrap();

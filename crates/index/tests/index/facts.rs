@@ -4,22 +4,22 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use unspool_index::facts::Facts;
-use unspool_index::keep::Mark;
+use unspool_index::facts::FileFactCache;
+use unspool_index::file_mark::ReadMark;
 
 use super::{Kept, load};
 
-fn facts(folder: &Path) -> Facts {
-    let (facts, notice) = Facts::open(folder, 1).unwrap();
+fn facts(folder: &Path) -> FileFactCache {
+    let (facts, notice) = FileFactCache::open(folder, 1).unwrap();
     assert_eq!(notice, None);
     facts
 }
 
-fn mark(n: u64) -> Mark {
-    let mut mark = Mark {
+fn mark(n: u64) -> ReadMark {
+    let mut mark = ReadMark {
         size: n,
         modified: -1,
-        ..Mark::default()
+        ..ReadMark::default()
     };
     mark.cursor.identity = u64::MAX;
     mark.cursor.head = 1 << 63;
@@ -29,11 +29,11 @@ fn mark(n: u64) -> Mark {
     mark
 }
 
-fn row(n: u64, text: &str) -> (PathBuf, Mark, Vec<u8>) {
+fn row(n: u64, text: &str) -> (PathBuf, ReadMark, Vec<u8>) {
     (format!("/p/{n}.jsonl").into(), mark(n), text.into())
 }
 
-fn all(facts: &mut Facts) -> HashMap<PathBuf, Kept> {
+fn all(facts: &mut FileFactCache) -> HashMap<PathBuf, Kept> {
     load(facts).0
 }
 
@@ -78,7 +78,7 @@ fn a_name_need_not_be_text() {
 fn facts_of_another_format_are_none() {
     let dir = tempfile::tempdir().unwrap();
     facts(dir.path()).save(&[row(1, "one")], &[]).unwrap();
-    let (mut newer, notice) = Facts::open(dir.path(), 2).unwrap();
+    let (mut newer, notice) = FileFactCache::open(dir.path(), 2).unwrap();
     assert!(notice.unwrap().to_string().contains("another version"));
     assert!(all(&mut newer).is_empty());
 }
@@ -165,20 +165,20 @@ fn caches_from_before_names_were_masked_are_made_anew() {
         (
             "usage.db",
             0,
-            1 << 20 | unspool_model::spent::FORMAT,
+            1 << 20 | unspool_model::file_usage::FORMAT,
             |dir| {
-                let format = unspool_model::spent::FORMAT;
-                let (_, notice) = Facts::open(dir, format).unwrap();
+                let format = unspool_model::file_usage::FORMAT;
+                let (_, notice) = FileFactCache::open(dir, format).unwrap();
                 notice.map(|told| told.to_string())
             },
         ),
         ("text.db", 0, 1, |dir| {
-            let (_, notice) = unspool_index::text::Text::open(dir).unwrap();
+            let (_, notice) = unspool_index::text_index::TextIndex::open(dir).unwrap();
             notice.map(|told| told.to_string())
         }),
         // The rest of its number stands for the columns.
         ("tables.db", 0xFF_FFFF, 1 << 24, |dir| {
-            let (_, notice) = unspool_index::tables::Tables::open(dir).unwrap();
+            let (_, notice) = unspool_index::tables::SessionTables::open(dir).unwrap();
             notice.map(|told| told.to_string())
         }),
     ];

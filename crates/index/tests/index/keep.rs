@@ -5,15 +5,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unspool_index::facts::Facts;
-use unspool_index::keep::{Known, Mark, compare, news};
-use unspool_store::open::{self, Stamp};
+use unspool_index::facts::FileFactCache;
+use unspool_index::file_mark::{MarkComparison, ReadMark, compare, open_unread};
+use unspool_store::open::{self, FileStamp};
 use unspool_testkit::random::Random;
 
 use super::{Kept, load};
 
-fn stamp(path: &Path) -> Stamp {
-    Stamp::of(&fs::metadata(path).unwrap())
+fn stamp(path: &Path) -> FileStamp {
+    FileStamp::of(&fs::metadata(path).unwrap())
 }
 
 /// The whole lines of a file.
@@ -34,10 +34,10 @@ enum Did {
 /// Brings what is kept of a file up to date; the kept bytes are the lines themselves.
 fn update(path: &Path, kept: &mut Option<Kept>) -> Did {
     let mark = kept.as_ref().map(|kept| kept.mark);
-    if mark.is_some_and(|mark| compare(&mark, &stamp(path)) == Known::Same) {
+    if mark.is_some_and(|mark| compare(&mark, &stamp(path)) == MarkComparison::Same) {
         return Did::Nothing;
     }
-    let news = news(path, mark.as_ref()).unwrap();
+    let news = open_unread(path, mark.as_ref()).unwrap();
     let mut bytes = vec![0; (news.mark.offset() - news.start) as usize];
     let read = open::read_at(&news.file, &mut bytes, news.start).unwrap();
     assert_eq!(read, bytes.len());
@@ -154,7 +154,7 @@ fn the_same_holds_for_many_files_through_the_database() {
             happen(path, &mut random.fork(), step);
             clock.touch(path);
         }
-        let (mut facts, notice) = Facts::open(&own, 1).unwrap();
+        let (mut facts, notice) = FileFactCache::open(&own, 1).unwrap();
         assert_eq!(notice, None);
         let (mut known, _) = load(&mut facts);
         let mut changed = Vec::new();
@@ -246,29 +246,29 @@ fn a_mark_of_a_file_that_only_looks_alike_does_not_hold() {
 
 #[test]
 fn a_stamp_is_compared_in_all_its_parts() {
-    let mut mark = Mark {
+    let mut mark = ReadMark {
         size: 100,
         modified: 5,
-        ..Mark::default()
+        ..ReadMark::default()
     };
     mark.cursor.identity = 9;
     let was = mark.stamp();
-    let now = |change: fn(&mut Stamp)| {
+    let now = |change: fn(&mut FileStamp)| {
         let mut stamp = was;
         change(&mut stamp);
         compare(&mark, &stamp)
     };
-    assert_eq!(now(|_| ()), Known::Same);
-    assert_eq!(now(|stamp| stamp.size = 101), Known::Grew);
-    assert_eq!(now(|stamp| stamp.size = 99), Known::Other);
-    assert_eq!(now(|stamp| stamp.modified = 6), Known::Other);
-    assert_eq!(now(|stamp| stamp.modified = 4), Known::Other);
-    let elsewhere = |stamp: &mut Stamp| {
-        *stamp = Stamp {
+    assert_eq!(now(|_| ()), MarkComparison::Same);
+    assert_eq!(now(|stamp| stamp.size = 101), MarkComparison::Grew);
+    assert_eq!(now(|stamp| stamp.size = 99), MarkComparison::Other);
+    assert_eq!(now(|stamp| stamp.modified = 6), MarkComparison::Other);
+    assert_eq!(now(|stamp| stamp.modified = 4), MarkComparison::Other);
+    let elsewhere = |stamp: &mut FileStamp| {
+        *stamp = FileStamp {
             identity: 8,
             size: 101,
             ..*stamp
         }
     };
-    assert_eq!(now(elsewhere), Known::Other);
+    assert_eq!(now(elsewhere), MarkComparison::Other);
 }

@@ -12,19 +12,19 @@ mod text;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use unspool_index::Notice;
-use unspool_index::facts::Facts;
-use unspool_index::keep::Mark;
+use unspool_index::CacheNotice;
+use unspool_index::facts::FileFactCache;
+use unspool_index::file_mark::ReadMark;
 
 /// What is known of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    mark: Mark,
+    mark: ReadMark,
     blob: Vec<u8>,
 }
 
 /// All that is known, and what was said about it.
-fn load(facts: &mut Facts) -> (HashMap<PathBuf, Kept>, Option<Notice>) {
+fn load(facts: &mut FileFactCache) -> (HashMap<PathBuf, Kept>, Option<CacheNotice>) {
     let mut all = HashMap::new();
     let notice = facts.each(|path, mark, bytes| {
         let blob = bytes.to_vec();

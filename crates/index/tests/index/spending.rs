@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use unspool_index::spending::Spendings;
-use unspool_model::spent::Spending;
-use unspool_model::view::usage::{Counted, Ledger};
+use unspool_index::usage_cache::UsageCache;
+use unspool_model::file_usage::FileUsage;
+use unspool_model::view::usage::{CountedMessage, UsageLedger};
 use unspool_store::find;
 use unspool_testkit::random::Random;
 use unspool_testkit::script;
@@ -32,14 +32,14 @@ impl Tree {
 
     /// What a fresh look gives, with a cache or without.
     fn look(&self, cache: Option<&Path>) -> (Vec<(PathBuf, Vec<u8>)>, Vec<String>) {
-        let mut all = Spendings::open(cache, true);
+        let mut all = UsageCache::open(cache, true);
         all.update(find::find(&[self.dir.path().join("claude")]));
         let notes = all.notes();
         (contents(&all), notes)
     }
 }
 
-fn contents(all: &Spendings) -> Vec<(PathBuf, Vec<u8>)> {
+fn contents(all: &UsageCache) -> Vec<(PathBuf, Vec<u8>)> {
     let pairs = all.sources().iter().zip(all.files());
     pairs
         .map(|(source, file)| (source.path.clone(), file.pack()))
@@ -47,8 +47,8 @@ fn contents(all: &Spendings) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// What a ledger says, whatever the order in which it was told.
-fn counted(ledger: &Ledger) -> Vec<String> {
-    let one = |one: &Counted| {
+fn counted(ledger: &UsageLedger) -> Vec<String> {
+    let one = |one: &CountedMessage| {
         let (file, at, model) = (one.file, one.at(), ledger.model(one));
         let marks = one.marks();
         format!("{file} {at:?} {:?} {model:?} {marks:?}", one.usage())
@@ -81,7 +81,7 @@ fn whatever_happens_to_the_files_the_cache_says_what_a_fresh_read_says() {
         let tree = Tree::new();
         let mut random = Random::new(seed);
         let mut nth = 0;
-        let mut live = Spendings::open(None, true);
+        let mut live = UsageCache::open(None, true);
         for step in 0..40 {
             let path = tree.file(&format!("s{}.jsonl", random.below(3)));
             nth += 1;
@@ -113,7 +113,7 @@ fn whatever_happens_to_the_files_the_cache_says_what_a_fresh_read_says() {
             let counted = counted(live.ledger());
             // Who keeps no file in memory counts the same.
             for cache in [None, Some(tree.cache())] {
-                let mut passing = Spendings::open(cache.as_deref(), false);
+                let mut passing = UsageCache::open(cache.as_deref(), false);
                 passing.update(find::find(&[tree.dir.path().join("claude")]));
                 assert_eq!(
                     self::counted(passing.ledger()),
@@ -131,21 +131,21 @@ fn a_last_line_without_a_newline_counts_and_is_not_remembered() {
     let path = tree.file("s.jsonl");
     append(&path, &reply(2));
     append(&path, reply(4).trim_end());
-    let messages = |spendings: &Spendings| {
+    let messages = |spendings: &UsageCache| {
         spendings
             .files()
             .iter()
-            .map(|file: &&Spending| Ledger::of(&[file]).counted.len())
+            .map(|file: &&FileUsage| UsageLedger::of(&[file]).counted.len())
             .sum::<usize>()
     };
     for _ in 0..2 {
-        let mut all = Spendings::open(Some(&tree.cache()), true);
+        let mut all = UsageCache::open(Some(&tree.cache()), true);
         all.update(find::find(&[tree.dir.path().join("claude")]));
         assert_eq!(messages(&all), 2);
     }
     append(&path, "\n");
     append(&path, &reply(6));
-    let mut all = Spendings::open(Some(&tree.cache()), true);
+    let mut all = UsageCache::open(Some(&tree.cache()), true);
     all.update(find::find(&[tree.dir.path().join("claude")]));
     assert_eq!(messages(&all), 3);
 }
@@ -182,7 +182,7 @@ fn damage_that_shows_only_when_something_is_kept_is_told() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[2 * 8192..3 * 8192].fill(0xA5);
     fs::write(&path, bytes).unwrap();
-    let mut all = Spendings::open(Some(&tree.cache()), true);
+    let mut all = UsageCache::open(Some(&tree.cache()), true);
     assert_eq!(all.notes(), Vec::<String>::new());
     append(&tree.file("t.jsonl"), &reply(4));
     all.update(find::find(&[tree.dir.path().join("claude")]));

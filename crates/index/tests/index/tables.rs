@@ -5,16 +5,16 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use unspool_index::spending::Spendings;
-use unspool_index::tables::query::{Asked, Cell, Refused, Sink};
-use unspool_index::tables::views::VIEWS;
-use unspool_index::tables::{Refreshed, Tables};
+use unspool_index::tables::sql_query::{ReadOnlyTables, SqlCell, SqlQueryError, SqlRowSink};
+use unspool_index::tables::sql_views::VIEWS;
+use unspool_index::tables::{SessionTables, TablesRefresh};
+use unspool_index::usage_cache::UsageCache;
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_model::view::status::Signals;
-use unspool_model::view::{files, row, turns};
-use unspool_store::family::family;
-use unspool_store::{Found, find};
+use unspool_model::view::status::StatusSignals;
+use unspool_model::view::{files, session_row, turns};
+use unspool_store::session_with_agents::read_session_with_agents;
+use unspool_store::{FoundSessionFiles, find};
 use unspool_testkit::random::Random;
 use unspool_testkit::script;
 use unspool_testkit::tree::{self, Options};
@@ -23,51 +23,51 @@ use unspool_testkit::tree::{self, Options};
 #[derive(Default)]
 struct Told(Vec<Vec<String>>);
 
-impl Sink for Told {
+impl SqlRowSink for Told {
     fn columns(&mut self, _: &[&str]) -> io::Result<()> {
         Ok(())
     }
 
-    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        let text = |cell: &Cell<'_>| match cell {
-            Cell::Null => "NULL".to_owned(),
-            Cell::Integer(number) => number.to_string(),
-            Cell::Real(number) => format!("{number:?}"),
-            Cell::Text(text) => text.to_string(),
-            Cell::Blob(bytes) => format!("{bytes:?}"),
+    fn row(&mut self, cells: &[SqlCell<'_>]) -> io::Result<()> {
+        let text = |cell: &SqlCell<'_>| match cell {
+            SqlCell::Null => "NULL".to_owned(),
+            SqlCell::Integer(number) => number.to_string(),
+            SqlCell::Real(number) => format!("{number:?}"),
+            SqlCell::Text(text) => text.to_string(),
+            SqlCell::Blob(bytes) => format!("{bytes:?}"),
         };
         self.0.push(cells.iter().map(text).collect());
         Ok(())
     }
 }
 
-fn ask(asked: &Asked, sql: &str) -> Vec<Vec<String>> {
+fn ask(asked: &ReadOnlyTables, sql: &str) -> Vec<Vec<String>> {
     let mut told = Told::default();
     let rows = asked.ask(sql, &mut told).unwrap();
     assert_eq!(rows as usize, told.0.len());
     told.0
 }
 
-fn number(asked: &Asked, sql: &str) -> u64 {
+fn number(asked: &ReadOnlyTables, sql: &str) -> u64 {
     ask(asked, sql)[0][0].parse().unwrap()
 }
 
-fn found(config: &Path) -> Found {
+fn found(config: &Path) -> FoundSessionFiles {
     let mut found = find(&[config.to_owned()]);
     found.identify_agents();
     found
 }
 
 /// What the program knows before it makes tables.
-fn walked(config: &Path) -> (Found, Spendings) {
+fn walked(config: &Path) -> (FoundSessionFiles, UsageCache) {
     let found = find(&[config.to_owned()]);
-    let mut spendings = Spendings::open(None, true);
+    let mut spendings = UsageCache::open(None, true);
     spendings.update(found.clone());
     (found, spendings)
 }
 
 /// Brings tables up to date in all their parts.
-fn refresh(tables: &mut Tables, config: &Path) -> Refreshed {
+fn refresh(tables: &mut SessionTables, config: &Path) -> TablesRefresh {
     let (found, spendings) = walked(config);
     let done = tables
         .refresh(&found, &spendings, Prices::bundled(), &mut |_, _| ())
@@ -76,20 +76,20 @@ fn refresh(tables: &mut Tables, config: &Path) -> Refreshed {
     done
 }
 
-fn fresh(config: &Path) -> Asked {
-    let mut tables = Tables::in_memory().unwrap();
+fn fresh(config: &Path) -> ReadOnlyTables {
+    let mut tables = SessionTables::in_memory().unwrap();
     refresh(&mut tables, config);
     tables.read_only().unwrap()
 }
 
-fn kept(folder: &Path) -> Tables {
-    let (tables, notice) = Tables::open(folder).unwrap();
+fn kept(folder: &Path) -> SessionTables {
+    let (tables, notice) = SessionTables::open(folder).unwrap();
     assert_eq!(notice, None);
     tables
 }
 
 /// Everything in all views, in an order that only depends on it.
-fn everything(asked: &Asked) -> Vec<Vec<Vec<String>>> {
+fn everything(asked: &ReadOnlyTables) -> Vec<Vec<Vec<String>>> {
     let all = |name: &str| {
         let mut rows = ask(asked, &format!("SELECT * FROM {name}"));
         rows.sort();
@@ -115,16 +115,16 @@ fn the_tables_say_what_the_views_of_the_model_say() {
     let found = found(dir.path());
     let mut sessions = 0;
     for file in &found.sessions {
-        let family = family(&found, file).unwrap();
+        let family = read_session_with_agents(&found, file).unwrap();
         let main = &family.main.session;
         if !main.is_conversation() {
             continue;
         }
         sessions += 1;
         let titles = HashMap::new();
-        let signals = Signals::default();
-        let row =
-            family.used(|files| row::row(files, &titles, Prices::bundled(), &signals, Time(0)));
+        let signals = StatusSignals::default();
+        let row = family
+            .used(|files| session_row::row(files, &titles, Prices::bundled(), &signals, Time(0)));
         let told = ask(
             &asked,
             &format!(
@@ -171,7 +171,7 @@ fn the_tables_say_what_the_views_of_the_model_say() {
                 number(&asked, &sql)
             };
             let session = &loaded.session;
-            let options = turns::Options::default();
+            let options = turns::TurnOptions::default();
             let turns = turns::turns(session, &loaded.source, options);
             assert_eq!(count("count(*)", "turns"), turns.len() as u64);
             let replies = session.messages.iter().filter(|one| one.thread == 0);
@@ -179,7 +179,7 @@ fn the_tables_say_what_the_views_of_the_model_say() {
                 count("coalesce(sum(role = 'assistant'), 0)", "messages"),
                 replies.count() as u64
             );
-            let thread = |call: &&unspool_model::session::Call| {
+            let thread = |call: &&unspool_model::session::ToolCall| {
                 session.records[call.record as usize].thread == 0
             };
             let calls = session.calls.iter().filter(thread);
@@ -355,7 +355,7 @@ fn nobody_can_write() {
     let inner = own.path().join("inner.db");
     let inner = inner.display();
     let on_disk = kept(own.path()).read_only().unwrap();
-    let in_memory = Tables::in_memory().unwrap().read_only().unwrap();
+    let in_memory = SessionTables::in_memory().unwrap().read_only().unwrap();
     for sql in [
         "INSERT INTO families VALUES (1, x'', 1, 1, '', '')",
         "UPDATE turns_rows SET n = 1",
@@ -382,9 +382,12 @@ fn nobody_can_write() {
     ] {
         for asked in [&on_disk, &in_memory] {
             let refused = asked.ask(sql, &mut Told::default()).unwrap_err();
-            assert!(matches!(refused, Refused::Writes), "{sql}: {refused}");
+            assert!(matches!(refused, SqlQueryError::Writes), "{sql}: {refused}");
         }
-        assert!(matches!(Asked::check(sql), Err(Refused::Writes)), "{sql}");
+        assert!(
+            matches!(ReadOnlyTables::check(sql), Err(SqlQueryError::Writes)),
+            "{sql}"
+        );
     }
     assert!(!fs::exists(own.path().join("inner.db")).unwrap());
     let error = on_disk.ask("SELECT load_extension('x')", &mut Told::default());
@@ -393,18 +396,21 @@ fn nobody_can_write() {
 
 #[test]
 fn a_question_is_one_statement_without_gaps() {
-    let asked = Tables::in_memory().unwrap().read_only().unwrap();
+    let asked = SessionTables::in_memory().unwrap().read_only().unwrap();
     let refused = |sql: &str| asked.ask(sql, &mut Told::default()).unwrap_err();
-    assert!(matches!(refused("SELECT 1; SELECT 2"), Refused::Several));
+    assert!(matches!(
+        refused("SELECT 1; SELECT 2"),
+        SqlQueryError::Several
+    ));
     assert!(matches!(
         refused("SELECT 1; DROP TABLE x"),
-        Refused::Several
+        SqlQueryError::Several
     ));
-    assert!(matches!(refused(" -- nothing"), Refused::Empty));
-    assert!(matches!(refused("SELECT ?"), Refused::Open));
+    assert!(matches!(refused(" -- nothing"), SqlQueryError::Empty));
+    assert!(matches!(refused("SELECT ?"), SqlQueryError::Open));
     assert!(matches!(
         refused("SELECT 1, nope FROM sessions"),
-        Refused::Sql { at: Some(10), .. }
+        SqlQueryError::Sql { at: Some(10), .. }
     ));
     assert_eq!(ask(&asked, "SELECT 1; -- end"), [["1"]]);
     let recursive = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3)

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, proptest};
 use proptest::strategy::Strategy;
 use tempfile::TempDir;
-use unspool_index::text::{Ask, Ended, Hit, NAME, Query, Stage, Status, Text};
-use unspool_model::text::Where;
+use unspool_index::text_index::{
+    IndexRunEnd, IndexStage, IndexStatus, NAME, RankedHit, RankedQuery, RankedSearch, TextIndex,
+};
+use unspool_model::text::TextKind;
 use unspool_model::time::Time;
-use unspool_store::{Found, find};
+use unspool_store::{FoundSessionFiles, find};
 use unspool_testkit::script;
 
 /// Transcripts and an index of them.
@@ -61,22 +63,22 @@ impl Bench {
         file.write_all(&lines("more", &script)).unwrap();
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> FoundSessionFiles {
         find(&[self.config()])
     }
 
-    fn open(&self) -> Text {
-        Text::open(&self.index()).unwrap().0
+    fn open(&self) -> TextIndex {
+        TextIndex::open(&self.index()).unwrap().0
     }
 
     /// The index, up to date in both stages.
-    fn built(&self) -> Text {
+    fn built(&self) -> TextIndex {
         let mut text = self.open();
         let found = self.found();
         let ended = text.refresh_dialogue(&found, &mut |_| true).unwrap();
-        assert_eq!(ended, Ended::UpToDate);
+        assert_eq!(ended, IndexRunEnd::UpToDate);
         let ended = text.build_rest(&found, &mut |_| true).unwrap();
-        assert_eq!(ended, Ended::UpToDate);
+        assert_eq!(ended, IndexRunEnd::UpToDate);
         text
     }
 
@@ -85,7 +87,7 @@ impl Bench {
         places(&hits(&self.built(), query))
     }
 
-    fn status(&self, text: &Text) -> Status {
+    fn status(&self, text: &TextIndex) -> IndexStatus {
         text.status(&self.found()).unwrap()
     }
 }
@@ -96,13 +98,13 @@ fn lines(name: &str, script: &str) -> Vec<u8> {
     text.replace("00000000-0000-4000", name).into_bytes()
 }
 
-fn hits(text: &Text, query: &str) -> Vec<Hit> {
-    let query = Query::parse(query).unwrap();
+fn hits(text: &TextIndex, query: &str) -> Vec<RankedHit> {
+    let query = RankedQuery::parse(query).unwrap();
     asked(text, &query, None)
 }
 
-fn asked(text: &Text, query: &Query, since: Option<Time>) -> Vec<Hit> {
-    let ask = Ask {
+fn asked(text: &TextIndex, query: &RankedQuery, since: Option<Time>) -> Vec<RankedHit> {
+    let ask = RankedSearch {
         query,
         since,
         until: None,
@@ -115,8 +117,8 @@ fn asked(text: &Text, query: &Query, since: Option<Time>) -> Vec<Hit> {
     text.query(&ask).unwrap()
 }
 
-fn places(hits: &[Hit]) -> Vec<String> {
-    let place = |hit: &Hit| format!("{} {} {}", hit.session, hit.line, hit.place.name());
+fn places(hits: &[RankedHit]) -> Vec<String> {
+    let place = |hit: &RankedHit| format!("{} {} {}", hit.session, hit.line, hit.place.name());
     let mut all: Vec<String> = hits.iter().map(place).collect();
     all.sort();
     all
@@ -152,8 +154,8 @@ fn dialogue_is_found_before_the_rest_is_indexed_and_the_status_says_so() {
         .unwrap();
     assert_eq!(places(&hits(&text, "cookie")), ["s1 6 reply"]);
     let status = bench.status(&text);
-    assert_eq!(status.behind[Stage::Dialogue as usize], 0);
-    assert_eq!(status.behind[Stage::Rest as usize], status.bytes);
+    assert_eq!(status.behind[IndexStage::Dialogue as usize], 0);
+    assert_eq!(status.behind[IndexStage::Rest as usize], status.bytes);
     text.build_rest(&bench.found(), &mut |_| true).unwrap();
     assert_eq!(hits(&text, "cookie").len(), 3);
     assert_eq!(bench.status(&text).behind, [0, 0]);
@@ -226,7 +228,7 @@ fn filters_narrow_what_is_found() {
     let bash = bench.ask("login tool:bash");
     assert_eq!(bash.len(), 2, "the call and its result: {bash:?}");
     let since = Time::parse("2026-01-04T00:00:00.000Z");
-    let query = Query::parse("login").unwrap();
+    let query = RankedQuery::parse("login").unwrap();
     let late = asked(&bench.built(), &query, since);
     assert!(late.iter().all(|hit| hit.session == "s1") && !late.is_empty());
 }
@@ -243,7 +245,7 @@ fn filters_alone_list_the_newest_first() {
     let all = hits(&text, "project:shop");
     let lines: Vec<&str> = all.iter().map(|hit| hit.session.as_str()).collect();
     assert_eq!(lines, ["s1", "s2"]);
-    assert!(all.iter().all(|hit| hit.place == Where::Prompt));
+    assert!(all.iter().all(|hit| hit.place == TextKind::Prompt));
     let touched = hits(&text, "file:login.rs");
     assert_eq!(touched.len(), 1);
     assert!(touched[0].snippet.text.contains("src/login.rs"));
@@ -276,8 +278,8 @@ fn one_session_does_not_fill_the_page_and_copies_are_shown_once() {
     let copy = fs::read(bench.path("a")).unwrap();
     bench.write("b", &copy);
     bench.session("c", "/p", "(parent=null) claude: one\nyou: another walrus");
-    let query = Query::parse("walrus").unwrap();
-    let ask = Ask {
+    let query = RankedQuery::parse("walrus").unwrap();
+    let ask = RankedSearch {
         query: &query,
         since: None,
         until: None,
@@ -296,7 +298,7 @@ fn one_session_does_not_fill_the_page_and_copies_are_shown_once() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), found.len());
-    let few = text.query(&Ask { limit: 2, ..ask }).unwrap();
+    let few = text.query(&RankedSearch { limit: 2, ..ask }).unwrap();
     assert_eq!(few.len(), 2);
 }
 
@@ -318,7 +320,7 @@ fn stopping_after_any_transaction_and_going_on_gives_the_same_index() {
         "-page login",
         "project:q",
     ];
-    let all = |text: &Text| -> Vec<Vec<String>> {
+    let all = |text: &TextIndex| -> Vec<Vec<String>> {
         queries
             .iter()
             .map(|query| places(&hits(text, query)))
@@ -330,7 +332,7 @@ fn stopping_after_any_transaction_and_going_on_gives_the_same_index() {
     fs::remove_dir_all(bench.index()).unwrap();
     // One line is one transaction; each process does one, and is gone.
     let mut runs = 0;
-    for stage in Stage::BOTH {
+    for stage in IndexStage::BOTH {
         loop {
             let mut text = bench.open();
             text.batch_of(1);
@@ -340,12 +342,12 @@ fn stopping_after_any_transaction_and_going_on_gives_the_same_index() {
                 turns < 2
             };
             let ended = match stage {
-                Stage::Dialogue => text.refresh_dialogue(&bench.found(), &mut once),
-                Stage::Rest => text.build_rest(&bench.found(), &mut once),
+                IndexStage::Dialogue => text.refresh_dialogue(&bench.found(), &mut once),
+                IndexStage::Rest => text.build_rest(&bench.found(), &mut once),
             };
             runs += 1;
             assert!(runs < 200);
-            if ended.unwrap() == Ended::UpToDate
+            if ended.unwrap() == IndexRunEnd::UpToDate
                 && turns <= 2
                 && bench.status(&text).behind[stage as usize] == 0
             {
@@ -440,7 +442,7 @@ fn an_index_that_was_deleted_or_damaged_is_made_again() {
     fs::remove_dir_all(bench.index()).unwrap();
     fs::create_dir(bench.index()).unwrap();
     fs::write(bench.index().join(NAME), b"not a database at all").unwrap();
-    let (_, notice) = Text::open(&bench.index()).unwrap();
+    let (_, notice) = TextIndex::open(&bench.index()).unwrap();
     assert!(notice.is_some());
     assert_eq!(bench.ask("cookie"), before);
     let (_, notice) = bench.open().renew(&bench.index()).unwrap();
@@ -550,8 +552,8 @@ fn no_query_is_an_error_of_sqlite() {
     let bench = Bench::with(TALK);
     let text = bench.built();
     proptest!(ProptestConfig::with_cases(1500), |(query in queries())| {
-        if let Ok(query) = Query::parse(&query) {
-            let ask = Ask {
+        if let Ok(query) = RankedQuery::parse(&query) {
+            let ask = RankedSearch {
                 query: &query,
                 since: None,
                 until: None,

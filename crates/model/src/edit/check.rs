@@ -1,7 +1,7 @@
 //! The proof: what was written is read as if for the first time, and compared with what was
 //! wanted.
 //!
-//! [`Wanted`] is taken from the old session and the plan before anything is written; the old
+//! [`ExpectedResult`] is taken from the old session and the plan before anything is written; the old
 //! session need not be kept until the new one is read.
 
 use std::borrow::Cow;
@@ -11,21 +11,21 @@ use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-use super::identity::Identity;
-use super::plan::{BlockChange, Plan};
-use crate::entry::Kind;
+use super::copy_identity::CopyIdentity;
+use super::plan::{BlockChange, EditPlan};
+use crate::bitset::BitSet;
+use crate::entry::LineKind;
 use crate::fault::FaultKind;
 use crate::id::Id;
-use crate::marks::Marks;
-use crate::session::{Index, Record, Session};
+use crate::session::{EntryRecord, Index, Session};
 use crate::view::check::{by_client, faults};
+use crate::view::client_profile::ClientProfile;
 use crate::view::messages;
-use crate::view::profile::Profile;
 
 /// What the new session must be like.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    lines: Vec<Spoken>,
+pub struct ExpectedResult {
+    lines: Vec<ExpectedLine>,
     /// Prints of the blocks of all of them; none for blocks that may say something else.
     prints: Vec<Option<NonZeroU64>>,
     /// Faults of lines that have an id, and of those that have none.
@@ -33,20 +33,20 @@ pub struct Wanted {
     nameless: BTreeMap<FaultKind, usize>,
     /// Kinds with so many faults that they are only counted.
     counted: BTreeMap<FaultKind, usize>,
-    clients: Vec<Client>,
+    clients: Vec<ExpectedClient>,
 }
 
-/// A line of the conversation: its id, and its blocks in [`Wanted::prints`].
+/// A line of the conversation: its id, and its blocks in [`ExpectedResult::prints`].
 #[derive(Clone, Debug)]
-struct Spoken {
+struct ExpectedLine {
     id: Option<Id>,
     blocks: Range<Index>,
 }
 
 /// What a client made of the old session.
 #[derive(Clone, Debug)]
-struct Client {
-    profile: Profile,
+struct ExpectedClient {
+    profile: ClientProfile,
     resumes: bool,
     /// In the order in which they were said.
     lost: Vec<Id>,
@@ -54,7 +54,7 @@ struct Client {
 
 /// Something that is not as it was wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct EditProblem {
     /// What was looked at: [`FAULTS`], [`CONVERSATION`], [`NOTHING`] or the name of a client.
     pub about: Cow<'static, str>,
     /// What is wrong, for a person.
@@ -70,28 +70,37 @@ pub const NOTHING: &str = "rest";
 /// What the model is told.
 pub const CONVERSATION: &str = "conversation";
 
-impl Wanted {
+impl ExpectedResult {
     /// What a plan wants of a session.
-    pub fn of(session: &Session, plan: &Plan, identity: Option<&Identity>) -> Wanted {
+    pub fn of(
+        session: &Session,
+        plan: &EditPlan,
+        identity: Option<&CopyIdentity>,
+    ) -> ExpectedResult {
         let name = |id: &Id| identity.map_or_else(|| id.clone(), |identity| identity.line(id));
-        let live = live_lines(session, Profile::Strict, plan.end);
+        let live = live_lines(session, ClientProfile::Strict, plan.end);
         let mut prints = Vec::new();
         let lines = live
             .into_iter()
             .filter(|&at| !plan.is_dropped(at) && is_spoken(&session.records[at as usize]))
-            .map(|at| Spoken {
+            .map(|at| ExpectedLine {
                 id: session.records[at as usize].uuid.as_ref().map(&name),
                 blocks: add_prints(session, plan, at, &mut prints),
             })
             .collect();
         let (named, nameless, counted) = faults_of(session, &name);
-        Wanted {
+        ExpectedResult {
             lines,
             prints,
             named,
             nameless,
             counted,
-            clients: clients(session, Profile::that_matter(session), plan.end, &name),
+            clients: clients(
+                session,
+                ClientProfile::that_matter(session),
+                plan.end,
+                &name,
+            ),
         }
     }
 
@@ -113,7 +122,7 @@ impl Wanted {
         }
         let end = self.prints.len() as Index;
         self.prints.extend(instead.iter().map(|_| None));
-        let instead = instead.into_iter().zip(end..).map(|(id, at)| Spoken {
+        let instead = instead.into_iter().zip(end..).map(|(id, at)| ExpectedLine {
             id: Some(id),
             blocks: at..at + 1,
         });
@@ -122,7 +131,7 @@ impl Wanted {
 
     /// Lets these lines say something else: they were changed in a way that no plan knows. Of
     /// lines without an id, one cannot be told from another.
-    pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Option<Id>>) {
+    pub fn allow_changed_lines<'a>(&mut self, ids: impl IntoIterator<Item = &'a Option<Id>>) {
         let ids: HashSet<&Option<Id>> = ids.into_iter().collect();
         for line in self.lines.iter().filter(|line| ids.contains(&line.id)) {
             self.prints[places(&line.blocks)].fill(None);
@@ -148,10 +157,10 @@ impl Wanted {
     }
 
     /// What is not as it was wanted; nothing if all is well.
-    pub fn compare(&self, after: &Session) -> Vec<Problem> {
+    pub fn compare(&self, after: &Session) -> Vec<EditProblem> {
         if self.is_empty() {
             let what = "the conversation would be empty";
-            return vec![Problem::new(NOTHING, what.to_owned())];
+            return vec![EditProblem::new(NOTHING, what.to_owned())];
         }
         let mut problems = Vec::new();
         self.compare_faults(after, &mut problems);
@@ -160,7 +169,7 @@ impl Wanted {
         problems
     }
 
-    fn compare_faults(&self, after: &Session, problems: &mut Vec<Problem>) {
+    fn compare_faults(&self, after: &Session, problems: &mut Vec<EditProblem>) {
         let (named, nameless, counted) = faults_of(after, &Id::clone);
         let is_counted =
             |kind: &FaultKind| self.counted.contains_key(kind) || counted.contains_key(kind);
@@ -169,7 +178,7 @@ impl Wanted {
         new.sort_unstable_by_key(|(kind, id)| (*kind, id.to_string()));
         for (kind, id) in new {
             let fault = kind.name();
-            problems.push(Problem::new(
+            problems.push(EditProblem::new(
                 FAULTS,
                 format!("the line {id} would have a new fault: {fault}"),
             ));
@@ -188,7 +197,7 @@ impl Wanted {
             if count > before {
                 let more = count - before;
                 let fault = kind.name();
-                problems.push(Problem::new(
+                problems.push(EditProblem::new(
                     FAULTS,
                     format!("{more} new faults of the kind {fault}"),
                 ));
@@ -196,14 +205,14 @@ impl Wanted {
         }
     }
 
-    fn compare_lines(&self, after: &Session, problems: &mut Vec<Problem>) {
-        let live = messages::live_lines(after, Profile::Strict);
+    fn compare_lines(&self, after: &Session, problems: &mut Vec<EditProblem>) {
+        let live = messages::live_lines(after, ClientProfile::Strict);
         let live: Vec<Index> = live
             .into_iter()
             .filter(|&at| is_spoken(&after.records[at as usize]))
             .collect();
         if live.len() != self.lines.len() {
-            problems.push(Problem::new(
+            problems.push(EditProblem::new(
                 CONVERSATION,
                 format!(
                     "the conversation would have {} lines instead of {}",
@@ -221,13 +230,13 @@ impl Wanted {
         }
     }
 
-    fn compare_clients(&self, after: &Session, problems: &mut Vec<Problem>) {
+    fn compare_clients(&self, after: &Session, problems: &mut Vec<EditProblem>) {
         let asked = self.clients.iter().map(|client| client.profile).collect();
         let now = clients(after, asked, None, &Id::clone);
         for (before, now) in self.clients.iter().zip(now) {
             let name = now.profile.name();
             if before.resumes && !now.resumes {
-                problems.push(Problem::new(
+                problems.push(EditProblem::new(
                     name.clone(),
                     format!("{name} could no longer resume it"),
                 ));
@@ -235,29 +244,34 @@ impl Wanted {
             let known: HashSet<&Id> = before.lost.iter().collect();
             if let Some(id) = now.lost.iter().find(|id| !known.contains(id)) {
                 let what = format!("{name} would lose the line {id}");
-                problems.push(Problem::new(name, what));
+                problems.push(EditProblem::new(name, what));
             }
         }
     }
 }
 
-impl Problem {
-    fn new(about: impl Into<Cow<'static, str>>, what: String) -> Problem {
-        Problem {
+impl EditProblem {
+    fn new(about: impl Into<Cow<'static, str>>, what: String) -> EditProblem {
+        EditProblem {
             about: about.into(),
             what,
         }
     }
 }
 
-impl Spoken {
-    fn differs(&self, wanted: &Wanted, after: &Session, record: &Record) -> Option<Problem> {
+impl ExpectedLine {
+    fn differs(
+        &self,
+        wanted: &ExpectedResult,
+        after: &Session,
+        record: &EntryRecord,
+    ) -> Option<EditProblem> {
         if self.id != record.uuid {
             let name = |id: &Option<Id>| {
                 id.as_ref()
                     .map_or_else(|| "a line without an id".to_owned(), ToString::to_string)
             };
-            return Some(Problem::new(
+            return Some(EditProblem::new(
                 CONVERSATION,
                 format!(
                     "{} would be in the place of {}",
@@ -275,7 +289,7 @@ impl Spoken {
                 .all(|(block, print)| print.is_none() || *print == kept(block.print));
         let line = record.line;
         (!same).then(|| {
-            Problem::new(
+            EditProblem::new(
                 CONVERSATION,
                 format!("line {line} would have a different text"),
             )
@@ -285,19 +299,19 @@ impl Spoken {
 
 /// The names of the clients that a result is held against.
 pub fn clients_of(result: &Session) -> Vec<String> {
-    let clients = Profile::that_matter(result).into_iter();
-    clients.map(Profile::name).collect()
+    let clients = ClientProfile::that_matter(result).into_iter();
+    clients.map(ClientProfile::name).collect()
 }
 
 /// Whether a line says something to the model.
-fn is_spoken(record: &Record) -> bool {
-    record.is_conversation() || matches!(record.kind, Kind::QueuedCommand)
+fn is_spoken(record: &EntryRecord) -> bool {
+    record.is_conversation() || matches!(record.kind, LineKind::QueuedCommand)
 }
 
 /// Adds the prints of the blocks of a line that stay, and says where.
 fn add_prints(
     session: &Session,
-    plan: &Plan,
+    plan: &EditPlan,
     at: Index,
     prints: &mut Vec<Option<NonZeroU64>>,
 ) -> Range<Index> {
@@ -321,7 +335,7 @@ fn places(blocks: &Range<Index>) -> Range<usize> {
 }
 
 /// Faults of lines with an id, numbers of those without, and of those that are only counted.
-type Faults = (
+type FaultSets = (
     HashSet<(FaultKind, Id)>,
     BTreeMap<FaultKind, usize>,
     BTreeMap<FaultKind, usize>,
@@ -341,8 +355,8 @@ fn sums(
     all
 }
 
-fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
-    let (mut named, mut nameless, mut counted) = Faults::default();
+fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> FaultSets {
+    let (mut named, mut nameless, mut counted) = FaultSets::default();
     let all = faults(session);
     let more = all.all_left_out();
     counted.extend(more.map(|(kind, _)| (kind, all.counts()[&kind])));
@@ -371,20 +385,20 @@ fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
 /// What each client loses of the conversation, as it goes on from `end`.
 fn clients(
     session: &Session,
-    asked: Vec<Profile>,
+    asked: Vec<ClientProfile>,
     end: Option<Index>,
     name: &dyn Fn(&Id) -> Id,
-) -> Vec<Client> {
-    let whole = live_lines(session, Profile::Strict, end);
+) -> Vec<ExpectedClient> {
+    let whole = live_lines(session, ClientProfile::Strict, end);
     let all = by_client(session, asked);
     all.map(|(client, mut sent)| {
         if let Some(end) = end {
             sent = messages::lines_from(session, client.profile, end);
         }
-        let sent: Marks = sent.into_iter().collect();
+        let sent: BitSet = sent.into_iter().collect();
         let lost = whole.iter().filter(|&&at| !sent.contains(at));
         let lost = lost.map(|&at| &session.records[at as usize]);
-        Client {
+        ExpectedClient {
             profile: client.profile,
             resumes: client.resumes,
             lost: lost
@@ -396,7 +410,7 @@ fn clients(
     .collect()
 }
 
-fn live_lines(session: &Session, profile: Profile, end: Option<Index>) -> Vec<Index> {
+fn live_lines(session: &Session, profile: ClientProfile, end: Option<Index>) -> Vec<Index> {
     match end {
         Some(end) => messages::lines_from(session, profile, end),
         None => messages::live_lines(session, profile),
@@ -407,7 +421,7 @@ fn live_lines(session: &Session, profile: Profile, end: Option<Index>) -> Vec<In
 mod tests {
     use super::*;
     use crate::log::Log;
-    use crate::session::Role;
+    use crate::session::TranscriptRole;
 
     /// Lines whose parents stand nowhere.
     fn orphans(numbers: Range<u32>) -> Session {
@@ -416,14 +430,14 @@ mod tests {
                 r#"{{"type":"user","uuid":"u{n}","parentUuid":"p{n}","message":{{"role":"user","content":"x"}}}}"#
             ) + "\n"
         });
-        Session::from_log(&Log::new(lines.collect::<String>()), Role::Main)
+        Session::from_log(&Log::new(lines.collect::<String>()), TranscriptRole::Main)
     }
 
     #[test]
     fn of_very_many_faults_none_is_new_if_there_are_no_more_than_before() {
         let new = |before: Range<u32>, after: Range<u32>| {
             let before = orphans(before);
-            let wanted = Wanted::of(&before, &Plan::new(&before), None);
+            let wanted = ExpectedResult::of(&before, &EditPlan::new(&before), None);
             let problems = wanted.compare(&orphans(after)).into_iter();
             let about_faults = problems.filter(|problem| problem.about == FAULTS);
             about_faults.map(|problem| problem.what).collect::<Vec<_>>()

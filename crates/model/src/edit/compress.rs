@@ -4,23 +4,23 @@
 //! of ours that no client reads, so that doing it again to the same degree changes nothing.
 
 mod answer;
-mod band;
+mod compress_range;
+mod compress_task;
 mod request;
-mod task;
 
 pub use answer::answer;
-pub use band::{BadBand, Band, bands};
-pub use request::{SUMMARY_WISH, digest, request, summary_request, wish};
-pub use task::{MINIMUM, Task, tasks};
+pub use compress_range::{CompressRange, CompressRangeError, parse_ranges};
+pub use compress_task::{CompressTask, MINIMUM, tasks};
+pub use request::{SUMMARY_WISH, conversation_excerpt, instruction, request, summary_request};
 
-use super::{Loss, Plan};
-use crate::tokens;
+use super::{EditPlan, LossKind};
+use crate::token_estimate;
 
 /// Which field of ours says to how many percent a text was shortened.
 pub(super) const MARK: [&str; 2] = ["unspool", "compressed"];
 
 /// Why the answer to a task cannot be used, if it cannot.
-pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
+pub fn refuse(task: &CompressTask, text: &str) -> Option<&'static str> {
     if text.trim().is_empty() {
         return Some("the response is empty");
     }
@@ -29,13 +29,13 @@ pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
 }
 
 /// Stands for a text that nobody was asked for yet: as long as it should become.
-pub fn guess(task: &Task) -> String {
+pub fn guess(task: &CompressTask) -> String {
     task.text.chars().take(task.wanted()).collect()
 }
 
 /// Puts a shorter text in the place of the old one. All texts of the line become one, where
 /// the first of them stood.
-pub fn apply(plan: &mut Plan, task: &Task, text: &str) {
+pub fn apply(plan: &mut EditPlan, task: &CompressTask, text: &str) {
     let Some((&first, others)) = task.blocks.split_first() else {
         return;
     };
@@ -45,6 +45,6 @@ pub fn apply(plan: &mut Plan, task: &Task, text: &str) {
     }
     plan.mark(task.record, task.target);
     plan.counts.texts_shortened += 1;
-    let saved = task.tokens.saturating_sub(tokens::of_text(text));
-    plan.lose_tokens(Loss::Shortened, 1, saved);
+    let saved = task.tokens.saturating_sub(token_estimate::of_text(text));
+    plan.lose_tokens(LossKind::Shortened, 1, saved);
 }

@@ -19,54 +19,54 @@
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 
-use super::check::{CONVERSATION, FAULTS, Problem};
-use super::identity::{Identity, made};
-use super::lines::{self, Envelope, Stamp};
-use super::links;
-use super::plan::{Plan, Settings};
+use super::check::{CONVERSATION, EditProblem, FAULTS};
+use super::copy_identity::{CopyIdentity, made};
+use super::inserted_lines::{self, LineEnvelope, LineStamp};
+use super::plan::{EditPlan, PlanSettings};
+use super::relink;
 use super::repair::{NO_RESULT, clients};
-use super::{Loss, Refused};
+use super::{EditError, LossKind};
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::fault::FaultKind;
 use crate::graph;
 use crate::id::Id;
-use crate::log::Source;
-use crate::session::{Index, Role, Session};
+use crate::log::TranscriptSource;
+use crate::session::{Index, Session, TranscriptRole};
 use crate::time::Time;
 use crate::title;
 use crate::view::check::faults;
+use crate::view::client_profile::ClientProfile;
 use crate::view::messages;
-use crate::view::profile::Profile;
 
 /// A session to be merged, and where its bytes are.
 #[derive(Clone, Copy)]
-pub struct Part<'a> {
+pub struct MergeSource<'a> {
     /// What it means.
     pub session: &'a Session,
     /// Its file.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn TranscriptSource,
     /// Ids that its lines may call it by.
     pub id: &'a str,
 }
 
 /// What becomes of one session.
 #[derive(Clone, Debug)]
-pub struct Merged {
+pub struct MergePart {
     /// What becomes of its lines; complete, not to be settled.
-    pub plan: Plan,
+    pub plan: EditPlan,
     /// Whose lines they are now.
-    pub identity: Identity,
+    pub identity: CopyIdentity,
     /// Its number among those that were given.
     pub number: usize,
 }
 
 /// How sessions become one: write the parts one behind the other, each with a
-/// [`Pen`](super::Pen) of its own.
+/// [`LineRewriter`](super::LineRewriter) of its own.
 #[derive(Clone, Debug)]
-pub struct Merge {
+pub struct SessionMerge {
     /// The sessions, in the order they are written.
-    pub parts: Vec<Merged>,
+    pub parts: Vec<MergePart>,
     /// What was left out or changed, for a person.
     pub notes: Vec<String>,
     spoken: Vec<Id>,
@@ -74,23 +74,27 @@ pub struct Merge {
 }
 
 /// The numbers of the sessions by the time of their first lines.
-pub fn by_time(parts: &[Part<'_>]) -> Vec<usize> {
+pub fn by_time(parts: &[MergeSource<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|&at| parts[at].session.first);
     order
 }
 
 /// Plans one session, with the id `session` and this title, of several in the order given.
-pub fn plan(parts: &[Part<'_>], session: &str, title: &str) -> Result<Merge, Refused> {
+pub fn plan(
+    parts: &[MergeSource<'_>],
+    session: &str,
+    title: &str,
+) -> Result<SessionMerge, EditError> {
     if parts.len() < 2 {
-        return Err(Refused::new(
+        return Err(EditError::new(
             "a merge needs at least two sessions".to_owned(),
         ));
     }
     for part in parts {
         check(part)?;
     }
-    let mut join = Join::default();
+    let mut join = MergeState::default();
     let last = parts.len() - 1;
     let mut merged = Vec::new();
     for (number, part) in parts.iter().enumerate() {
@@ -98,9 +102,9 @@ pub fn plan(parts: &[Part<'_>], session: &str, title: &str) -> Result<Merge, Ref
         if number == last {
             join.end(part, &mut plan, session, title);
         }
-        merged.push(Merged { number, ..plan });
+        merged.push(MergePart { number, ..plan });
     }
-    Ok(Merge {
+    Ok(SessionMerge {
         parts: merged,
         notes: join.notes,
         spoken: join.spoken,
@@ -121,10 +125,10 @@ const REPAIR_FIRST: &[FaultKind] = &[
     FaultKind::BadTime,
 ];
 
-fn check(part: &Part<'_>) -> Result<(), Refused> {
+fn check(part: &MergeSource<'_>) -> Result<(), EditError> {
     let id = part.id;
-    if part.session.role() == Role::Agent || !part.session.is_conversation() {
-        return Err(Refused::new(format!("{id} is not a conversation")));
+    if part.session.role() == TranscriptRole::Agent || !part.session.is_conversation() {
+        return Err(EditError::new(format!("{id} is not a conversation")));
     }
     let all = faults(part.session);
     let bad = all.iter().find(|fault| REPAIR_FIRST.contains(&fault.kind));
@@ -133,19 +137,19 @@ fn check(part: &Part<'_>) -> Result<(), Refused> {
     if let Some((line, kind)) = bad.into_iter().chain(null).min() {
         let kind = kind.name();
         let why = format!("{id} is damaged on line {line} ({kind}); repair it first");
-        return Err(Refused::new(why));
+        return Err(EditError::new(why));
     }
     Ok(())
 }
 
 /// What is known of the sessions that were taken in so far.
 #[derive(Default)]
-struct Join {
+struct MergeState {
     notes: Vec<String>,
     spoken: Vec<Id>,
     faults: HashMap<FaultKind, usize>,
     /// Lines, and what tells whether another one is the same.
-    lines: HashMap<Id, Print>,
+    lines: HashMap<Id, LineFingerprint>,
     calls: HashSet<Box<str>>,
     answered: HashSet<Box<str>>,
     messages: HashSet<Box<str>>,
@@ -158,21 +162,27 @@ struct Join {
 /// What two copies of a line have in common: a fork changes the session, and may write a
 /// string as a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Print {
+struct LineFingerprint {
     label: String,
     at: Option<Time>,
     message: Option<Box<str>>,
     blocks: Vec<BlockKind>,
 }
 
-impl Join {
-    fn part(&mut self, part: &Part<'_>, first: bool, last: bool, session: &str) -> Merged {
-        let mut plan = Plan::new(part.session);
-        let mut identity = Identity::new(session, [part.id.to_owned()]);
+impl MergeState {
+    fn part(
+        &mut self,
+        part: &MergeSource<'_>,
+        first: bool,
+        last: bool,
+        session: &str,
+    ) -> MergePart {
+        let mut plan = EditPlan::new(part.session);
+        let mut identity = CopyIdentity::new(session, [part.id.to_owned()]);
         for (kind, count) in faults(part.session).counts() {
             *self.faults.entry(*kind).or_default() += count;
         }
-        let live = messages::live_lines(part.session, Profile::Strict);
+        let live = messages::live_lines(part.session, ClientProfile::Strict);
         let shared = self.shared(part.session, &live);
         self.rename(part.session, &shared, &mut identity);
         let kept = self.choose(part, first, &live, &shared, &mut plan);
@@ -182,7 +192,7 @@ impl Join {
             self.close(part, &kept, &identity, &mut plan);
         }
         self.remember(part.session, &plan, &identity);
-        Merged {
+        MergePart {
             plan,
             identity,
             number: 0,
@@ -200,7 +210,7 @@ impl Join {
     }
 
     /// New ids for those that mean something else in an earlier session.
-    fn rename(&mut self, session: &Session, shared: &HashSet<Index>, identity: &mut Identity) {
+    fn rename(&mut self, session: &Session, shared: &HashSet<Index>, identity: &mut CopyIdentity) {
         for (at, record) in session.records.iter().enumerate() {
             if shared.contains(&(at as Index)) {
                 continue;
@@ -261,11 +271,11 @@ impl Join {
     /// Which lines stay; the answer is the conversation, in order.
     fn choose(
         &mut self,
-        part: &Part<'_>,
+        part: &MergeSource<'_>,
         first: bool,
         live: &[Index],
         shared: &HashSet<Index>,
-        plan: &mut Plan,
+        plan: &mut EditPlan,
     ) -> Vec<Index> {
         let session = part.session;
         let spoken: HashSet<Index> = live.iter().copied().collect();
@@ -274,7 +284,7 @@ impl Join {
             let at = at as Index;
             let chain = record.kind.is_link() || record.uuid.is_some();
             let goes = match record.kind {
-                Kind::LastPrompt | Kind::Title | Kind::Progress => true,
+                LineKind::LastPrompt | LineKind::Title | LineKind::Progress => true,
                 _ if !chain || record.thread != 0 && !spoken.contains(&at) => false,
                 kind if kind.compacts() && !first => {
                     cut += u32::from(kind.is_boundary() && spoken.contains(&at));
@@ -290,7 +300,7 @@ impl Join {
                     let stays = first && plan.is_live(at);
                     if !stays && record.is_conversation() {
                         branches += 1;
-                        plan.lose(session, at, Loss::Branches, &[]);
+                        plan.lose(session, at, LossKind::Branches, &[]);
                     }
                     !stays
                 }
@@ -314,7 +324,7 @@ impl Join {
             let call = session.find_call(id).map(|at| &session.calls[at as usize]);
             call.is_some_and(|call| shared.contains(&call.record)) && self.answered.contains(id)
         };
-        let gone = |block: &crate::session::Part| {
+        let gone = |block: &crate::session::BlockRecord| {
             block.kind == BlockKind::ToolResult && session.id_of(block).is_some_and(answered)
         };
         !blocks.is_empty() && blocks.iter().all(gone)
@@ -337,8 +347,8 @@ impl Join {
     }
 
     /// What names a line that goes names another one; what names a shared line still does.
-    fn point(&self, session: &Session, shared: &HashSet<Index>, plan: &mut Plan) {
-        links::relink(plan, session, Settings { keep_tree: true });
+    fn point(&self, session: &Session, shared: &HashSet<Index>, plan: &mut EditPlan) {
+        relink::relink(plan, session, PlanSettings { keep_tree: true });
         let ids = shared.iter().map(|&at| &session.records[at as usize].uuid);
         for at in ids.filter_map(|id| session.find(id.as_ref()?)) {
             plan.redirect.forget(at);
@@ -359,11 +369,11 @@ impl Join {
     /// Lets each line follow the one before it, later than that.
     fn chain(
         &mut self,
-        part: &Part<'_>,
+        part: &MergeSource<'_>,
         kept: &[Index],
         first: bool,
-        identity: &Identity,
-        plan: &mut Plan,
+        identity: &CopyIdentity,
+        plan: &mut EditPlan,
     ) {
         let session = part.session;
         let begins = |at: Index| session.records[at as usize].kind.compacts();
@@ -427,7 +437,13 @@ impl Join {
     }
 
     /// Calls that still ran get a result, now that the conversation goes on behind them.
-    fn close(&mut self, part: &Part<'_>, kept: &[Index], identity: &Identity, plan: &mut Plan) {
+    fn close(
+        &mut self,
+        part: &MergeSource<'_>,
+        kept: &[Index],
+        identity: &CopyIdentity,
+        plan: &mut EditPlan,
+    ) {
         let session = part.session;
         let spoken: HashSet<Index> = kept.iter().copied().collect();
         let open = session.calls.iter().filter(|call| {
@@ -444,18 +460,19 @@ impl Join {
             let id = self.fresh_id(session, own);
             let time = Time(self.newest.or(record.at()).unwrap_or(Time(0)).0 + 1);
             self.newest = Some(time);
-            let envelope = Envelope::of(&session.bytes_of(part.source, record));
-            let stamp = Stamp { uuid: &id, time };
+            let envelope = LineEnvelope::of(&session.bytes_of(part.source, record));
+            let stamp = LineStamp { uuid: &id, time };
             let call = session.call_id(call);
             let name = identity.taken.calls.get(call).map_or(call, |name| name);
             let source = identity.line(own);
-            let line = lines::tool_result(&envelope, stamp, &parent, (name, &source), NO_RESULT);
+            let line =
+                inserted_lines::tool_result(&envelope, stamp, &parent, (name, &source), NO_RESULT);
             plan.insert(end, line);
             self.answered.insert(name.into());
             self.spoken.push(id.clone());
             self.lines.insert(
                 id.clone(),
-                Print {
+                LineFingerprint {
                     label: "user".into(),
                     at: Some(time),
                     message: None,
@@ -466,7 +483,7 @@ impl Join {
         }
     }
 
-    fn remember(&mut self, session: &Session, plan: &Plan, identity: &Identity) {
+    fn remember(&mut self, session: &Session, plan: &EditPlan, identity: &CopyIdentity) {
         for (at, record) in session.records.iter().enumerate() {
             if plan.is_dropped(at as Index) {
                 continue;
@@ -493,7 +510,7 @@ impl Join {
     }
 
     /// What stands behind all lines: where the conversation goes on from, and the title.
-    fn end(&mut self, part: &Part<'_>, merged: &mut Merged, session: &str, title: &str) {
+    fn end(&mut self, part: &MergeSource<'_>, merged: &mut MergePart, session: &str, title: &str) {
         let (plan, identity) = (&mut merged.plan, &merged.identity);
         let end = part.session.records.len() as Index;
         let own = part.session.records.iter().enumerate().rev();
@@ -503,14 +520,14 @@ impl Join {
         let last = own.next().and_then(|(_, record)| record.uuid.as_ref());
         let last = last.map(|id| identity.line(id));
         if let Some(leaf) = self.leaf.clone().filter(|leaf| Some(leaf) != last.as_ref()) {
-            plan.insert(end, lines::last_prompt(session, &leaf, false));
+            plan.insert(end, inserted_lines::last_prompt(session, &leaf, false));
         }
         plan.insert(end, title::line(session, title));
     }
 }
 
 /// Results whose calls went with what a compaction cut off are not sent.
-fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mut Plan) {
+fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mut EditPlan) {
     let blocks = session.records[at as usize].blocks.clone();
     for place in blocks.clone() {
         let block = &session.blocks[place as usize];
@@ -526,13 +543,13 @@ fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mu
     }
 }
 
-fn print(session: &Session, at: Index) -> Print {
+fn print(session: &Session, at: Index) -> LineFingerprint {
     let record = &session.records[at as usize];
     let message = record
         .message()
         .and_then(|at| session.message_id(&session.messages[at as usize]))
         .map(Box::from);
-    Print {
+    LineFingerprint {
         label: session.label_of(record).to_owned(),
         at: record.at(),
         message,
@@ -544,21 +561,21 @@ fn print(session: &Session, at: Index) -> Print {
     }
 }
 
-impl Merge {
+impl SessionMerge {
     /// What is not as it was wanted: the conversation is that of the parts, one behind the
     /// other, no fault is new, and every client resumes it whole.
-    pub fn compare(&self, after: &Session) -> Vec<Problem> {
+    pub fn compare(&self, after: &Session) -> Vec<EditProblem> {
         let mut problems = Vec::new();
         for (kind, count) in faults(after).counts() {
             if *count > self.faults.get(kind).copied().unwrap_or(0) {
                 let what = format!("new faults of the kind {}", kind.name());
-                problems.push(Problem {
+                problems.push(EditProblem {
                     about: FAULTS.into(),
                     what,
                 });
             }
         }
-        let live = messages::live_lines(after, Profile::Strict);
+        let live = messages::live_lines(after, ClientProfile::Strict);
         let said = live.iter().map(|&at| &after.records[at as usize]);
         let said: Vec<Id> = said
             .filter(|record| record.is_conversation())
@@ -574,7 +591,7 @@ impl Merge {
                 said.len(),
                 self.spoken.len()
             );
-            problems.push(Problem {
+            problems.push(EditProblem {
                 about: CONVERSATION.into(),
                 what,
             });

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::cutter::Cutter;
-use super::detour::Detours;
-use super::identity::Identity;
-use super::lost::Losses;
-use super::{Loss, Lost};
-use super::{lines, links};
-use crate::entry::Kind;
+use super::copy_identity::CopyIdentity;
+use super::edit_loss::LossCounts;
+use super::replacement_map::ReplacementMap;
+use super::truncate::TextTruncation;
+use super::{EditLoss, LossKind};
+use super::{inserted_lines, relink};
+use crate::bitset::BitSet;
+use crate::entry::LineKind;
 use crate::id::Id;
-use crate::marks::Marks;
-use crate::session::{Index, Record, Session};
+use crate::session::{EntryRecord, Index, Session};
 use crate::time::Time;
 use crate::title;
-use crate::tokens;
+use crate::token_estimate;
+use crate::view::client_profile::ClientProfile;
 use crate::view::messages;
-use crate::view::profile::Profile;
 
 /// What becomes of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,24 +27,24 @@ pub enum BlockChange {
     /// It goes.
     Remove,
     /// Its texts are made shorter.
-    Cut(Cutter),
+    Cut(TextTruncation),
     /// It says something else.
     Say(Box<str>),
 }
 
 /// What becomes of `toolUseResult`, the copy of a result that only the screen uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copy {
+pub(super) enum ResultCopyChange {
     Remove,
-    Cut(Cutter),
+    Cut(TextTruncation),
 }
 
 /// What becomes of a line that stays.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Change {
+pub(super) struct LineChange {
     /// By the number of the block in the session.
     pub(super) blocks: BTreeMap<Index, BlockChange>,
-    pub(super) copy: Option<Copy>,
+    pub(super) copy: Option<ResultCopyChange>,
     /// The message lost its calls.
     pub(super) ends_turn: bool,
     /// Another parent; `Some(None)`: none.
@@ -60,14 +60,14 @@ pub(super) struct Change {
 
 /// How the plan is made whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct PlanSettings {
     /// Parallel results stay a tree, and equal times stay equal.
     pub keep_tree: bool,
 }
 
 /// What was done, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PlanCounts {
     /// Calls that are no longer there, also those of turns that go.
     pub calls_removed: u64,
     /// Calls that are cut short, alone or with their results.
@@ -80,52 +80,52 @@ pub struct Counts {
 
 /// What becomes of each line of a session, by record.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    dropped: Marks,
+pub struct EditPlan {
+    dropped: BitSet,
     /// Blocks that go. There may be as many as lines, so that they are no changes of lines.
-    removed: Marks,
+    removed: BitSet,
     /// Records whose copy of a result for the screen goes.
-    copyless: Marks,
+    copyless: BitSet,
     /// Records of messages that lost their calls.
-    callless: Marks,
+    callless: BitSet,
     /// What else becomes of lines that stay.
-    pub(super) changes: HashMap<Index, Change>,
+    pub(super) changes: HashMap<Index, LineChange>,
     /// Lines to be put in front of a record; behind the last one under the number of records.
     pub(super) inserted: BTreeMap<Index, Vec<String>>,
     /// Lines whose ids go, and which line stands for them now.
-    pub(super) redirect: Detours,
+    pub(super) redirect: ReplacementMap,
     /// The same for the backups of files, which belong to a turn.
-    pub(super) history: Detours,
+    pub(super) history: ReplacementMap,
     /// What was done; counted when the plan is made whole.
-    pub counts: Counts,
+    pub counts: PlanCounts,
     /// The line the conversation is to go on from, if it is another one than before.
     pub(super) end: Option<Index>,
     /// The line that says where to go on, if there is one, and what it has to say.
     pub(super) note: Option<(Option<Index>, Id)>,
-    losses: Losses,
-    live: Marks,
+    losses: LossCounts,
+    live: BitSet,
     /// What our own rules would send.
-    sent: Marks,
+    sent: BitSet,
 }
 
-impl Plan {
+impl EditPlan {
     /// A plan that changes nothing.
-    pub fn new(session: &Session) -> Plan {
+    pub fn new(session: &Session) -> EditPlan {
         let links = crate::graph::links(session);
-        let sent = messages::live_lines(session, Profile::Strict);
-        Plan {
-            dropped: Marks::default(),
-            removed: Marks::default(),
-            copyless: Marks::default(),
-            callless: Marks::default(),
+        let sent = messages::live_lines(session, ClientProfile::Strict);
+        EditPlan {
+            dropped: BitSet::default(),
+            removed: BitSet::default(),
+            copyless: BitSet::default(),
+            callless: BitSet::default(),
             changes: HashMap::new(),
             inserted: BTreeMap::new(),
-            redirect: Detours::default(),
-            history: Detours::default(),
-            counts: Counts::default(),
+            redirect: ReplacementMap::default(),
+            history: ReplacementMap::default(),
+            counts: PlanCounts::default(),
             end: None,
             note: None,
-            losses: Losses::default(),
+            losses: LossCounts::default(),
             live: crate::graph::live(session, &links),
             sent: sent.into_iter().collect(),
         }
@@ -133,7 +133,7 @@ impl Plan {
 
     /// Lets the conversation go on from another line.
     pub(super) fn go_on_from(&mut self, session: &Session, end: Index) {
-        let sent = messages::lines_from(session, Profile::Strict, end);
+        let sent = messages::lines_from(session, ClientProfile::Strict, end);
         self.sent = sent.into_iter().collect();
         self.end = Some(end);
     }
@@ -182,7 +182,7 @@ impl Plan {
     }
 
     /// Makes the texts of a block shorter, unless it goes anyway.
-    pub fn cut_block(&mut self, record: Index, block: Index, cutter: Cutter) {
+    pub fn cut_block(&mut self, record: Index, block: Index, cutter: TextTruncation) {
         if !self.is_removed(record, block) {
             let change = self.changes.entry(record).or_default();
             change.blocks.insert(block, BlockChange::Cut(cutter));
@@ -203,10 +203,10 @@ impl Plan {
     }
 
     /// Makes the texts of the copy of a result for the screen shorter.
-    pub fn cut_copy(&mut self, record: Index, cutter: Cutter) {
+    pub fn cut_copy(&mut self, record: Index, cutter: TextTruncation) {
         if !self.copyless.contains(record) {
             let change = self.changes.entry(record).or_default();
-            change.copy = change.copy.or(Some(Copy::Cut(cutter)));
+            change.copy = change.copy.or(Some(ResultCopyChange::Cut(cutter)));
         }
     }
 
@@ -225,7 +225,7 @@ impl Plan {
     /// plan is made whole, which says it anew where it must be said.
     pub fn note_at_end_only(&mut self, session: &Session) {
         let all = || (0..).zip(&session.records);
-        let is_note = |record: &Record| record.kind == Kind::LastPrompt;
+        let is_note = |record: &EntryRecord| record.kind == LineKind::LastPrompt;
         let notes = all().filter(|(_, record)| is_note(record));
         let last = notes.clone().max_by_key(|(_, record)| record.offset);
         let chain = all().filter(|(_, record)| record.in_chain());
@@ -254,39 +254,42 @@ impl Plan {
 
     /// Puts in a title for old clients in front, and one for new clients at the end, where it
     /// counts. The plan must be settled.
-    pub fn entitle(&mut self, session: &Session, identity: &Identity, title: &str) {
+    pub fn add_titles(&mut self, session: &Session, identity: &CopyIdentity, title: &str) {
         let links = crate::graph::links(session);
-        let leaf = links::leaf(self, session, &links);
+        let leaf = relink::leaf(self, session, &links);
         let leaf = leaf.and_then(|at| session.records[at as usize].uuid.as_ref());
         if let Some(leaf) = leaf {
-            self.insert(0, lines::summary(title, &identity.line(leaf).to_string()));
+            self.insert(
+                0,
+                inserted_lines::summary(title, &identity.line(leaf).to_string()),
+            );
         }
         let end = session.records.len() as Index;
         self.insert(end, title::line(&identity.session, title));
     }
 
     /// Notes what the model will no longer see. What it would not have seen is no loss.
-    pub fn lose(&mut self, session: &Session, record: Index, loss: Loss, blocks: &[Index]) {
+    pub fn lose(&mut self, session: &Session, record: Index, loss: LossKind, blocks: &[Index]) {
         if self.is_sent(record) {
             let sum = blocks
                 .iter()
-                .map(|&at| tokens::of_block(&session.blocks[at as usize]))
+                .map(|&at| token_estimate::of_block(&session.blocks[at as usize]))
                 .sum();
             self.losses.add(loss, 1, sum);
         }
     }
 
     /// The same where the tokens are known otherwise.
-    pub fn lose_tokens(&mut self, loss: Loss, count: u64, tokens: u64) {
+    pub fn lose_tokens(&mut self, loss: LossKind, count: u64, tokens: u64) {
         self.losses.add(loss, count, tokens);
     }
 
     /// What the model will no longer see.
-    pub fn lost(&self) -> Vec<Lost> {
+    pub fn lost(&self) -> Vec<EditLoss> {
         self.losses.list()
     }
 
-    pub(super) fn losses(&self) -> &Losses {
+    pub(super) fn losses(&self) -> &LossCounts {
         &self.losses
     }
 
@@ -312,7 +315,11 @@ impl Plan {
     }
 
     /// Everything that becomes of a line that stays.
-    pub(super) fn whole_change(&self, session: &Session, record: Index) -> Option<Cow<'_, Change>> {
+    pub(super) fn whole_change(
+        &self,
+        session: &Session,
+        record: Index,
+    ) -> Option<Cow<'_, LineChange>> {
         let known = self.changes.get(&record);
         let blocks = session.records[record as usize].blocks.clone();
         let goes = |block: &Index| self.removed.contains(*block);
@@ -325,7 +332,7 @@ impl Plan {
         let removed = removed.map(|block| (block, BlockChange::Remove));
         change.blocks.extend(removed);
         if self.copyless.contains(record) {
-            change.copy = Some(Copy::Remove);
+            change.copy = Some(ResultCopyChange::Remove);
         }
         change.ends_turn = self.callless.contains(record);
         Some(Cow::Owned(change))
@@ -337,7 +344,7 @@ impl Plan {
         self.changes.shrink_to_fit();
     }
 
-    pub(super) fn entry(&mut self, record: Index) -> &mut Change {
+    pub(super) fn entry(&mut self, record: Index) -> &mut LineChange {
         self.changes.entry(record).or_default()
     }
 }

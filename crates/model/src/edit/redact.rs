@@ -18,15 +18,15 @@ use std::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
-use crate::json::{self, Cursor, Marks, Span};
-use crate::known;
-use crate::secrets::layers::View;
-use crate::secrets::{Secret, Secrets};
+use crate::json::{self, JsonCursor, QuoteMarks, Span};
+use crate::known_names;
+use crate::secrets::text_layers::UnwrappedText;
+use crate::secrets::{FoundSecret, SecretFinder};
 
 /// Replaces secrets.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    secrets: Secrets,
+    secrets: SecretFinder,
     /// Without one, placeholders have no hash.
     key: Option<[u8; 32]>,
     /// Whether the copies of files in results are looked at too.
@@ -35,7 +35,7 @@ pub struct Redactor {
 
 /// What came of a line or a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Redacted {
+pub struct RedactedText {
     /// All of it, with placeholders.
     pub bytes: Vec<u8>,
     /// The rule and the hash of each secret that was replaced.
@@ -46,7 +46,7 @@ pub struct Redacted {
 
 /// A secret in the raw bytes of a line or a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RawSecret {
     /// Where it is.
     pub span: Span,
     /// Which rule found it, or the name of the value.
@@ -63,9 +63,9 @@ pub struct Place {
 
 /// A secret, and how to tell people of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct SecretSnippet {
     /// The secret and where it is.
-    pub place: Place,
+    pub place: RawSecret,
     /// The placeholder in place of it, with some of the text around it, on one line.
     pub snippet: String,
 }
@@ -107,7 +107,7 @@ const REMEMBERED: usize = 8;
 
 impl Redactor {
     /// A redactor for these secrets; equal keys give equal hashes.
-    pub fn new(secrets: Secrets, key: [u8; 32]) -> Redactor {
+    pub fn new(secrets: SecretFinder, key: [u8; 32]) -> Redactor {
         Redactor {
             secrets,
             key: Some(key),
@@ -116,7 +116,7 @@ impl Redactor {
     }
 
     /// One for screens: what it puts in place is `[REDACTED:rule]`.
-    pub fn masking(secrets: Secrets) -> Redactor {
+    pub fn masking(secrets: SecretFinder) -> Redactor {
         Redactor {
             secrets,
             key: None,
@@ -134,23 +134,23 @@ impl Redactor {
     }
 
     /// What it looks for.
-    pub fn secrets(&self) -> &Secrets {
+    pub fn secrets(&self) -> &SecretFinder {
         &self.secrets
     }
 
     /// One line of a transcript without its secrets; `None` if it has none.
-    pub fn line(&self, line: &[u8]) -> Option<Redacted> {
+    pub fn line(&self, line: &[u8]) -> Option<RedactedText> {
         self.rounds(line, |bytes| self.places(bytes))
     }
 
     /// A value of JSON that is no line, such as the input of a call, without its secrets;
     /// `None` if it has none. No field of it is needed to find one's way.
-    pub fn value(&self, json: &[u8]) -> Option<Redacted> {
-        self.rounds(json, |bytes| self.places_below(bytes, Level::Free))
+    pub fn value(&self, json: &[u8]) -> Option<RedactedText> {
+        self.rounds(json, |bytes| self.places_below(bytes, BracketOwner::Free))
     }
 
     /// A text that is no transcript without its secrets; `None` if it has none.
-    pub fn text(&self, text: &str) -> Option<Redacted> {
+    pub fn text(&self, text: &str) -> Option<RedactedText> {
         // Nearly all texts are done here.
         if self.secrets.find(text).is_empty() {
             return None;
@@ -159,7 +159,7 @@ impl Redactor {
     }
 
     /// The same for a file, which may hold bytes that are not UTF-8.
-    pub fn file(&self, bytes: &[u8]) -> Option<Redacted> {
+    pub fn file(&self, bytes: &[u8]) -> Option<RedactedText> {
         self.rounds(bytes, |bytes| self.places_of_text(bytes))
     }
 
@@ -172,7 +172,7 @@ impl Redactor {
     }
 
     /// What stands in place of a secret that was found here.
-    fn placeholder_at(&self, place: &Place) -> String {
+    fn placeholder_at(&self, place: &RawSecret) -> String {
         match place.is_tool_name {
             true => self.tool_name_placeholder(place),
             false => self.placeholder(&place.rule, &place.secret),
@@ -181,7 +181,7 @@ impl Redactor {
 
     /// What stands in place of a secret in the name of a tool: letters, digits, `_` and `-`, and
     /// no longer than such a name may be.
-    fn tool_name_placeholder(&self, place: &Place) -> String {
+    fn tool_name_placeholder(&self, place: &RawSecret) -> String {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let rule = place.rule.chars();
         let rule: String = rule.map(|c| if is_allowed(c) { c } else { '_' }).collect();
@@ -216,12 +216,12 @@ impl Redactor {
 
     /// The secrets of a line of a transcript, to tell people of; in their text as it is if
     /// they are to be revealed.
-    pub fn hits(&self, line: &[u8], reveal: bool) -> Vec<Hit> {
+    pub fn hits(&self, line: &[u8], reveal: bool) -> Vec<SecretSnippet> {
         self.told(line, self.places(line), reveal, |bytes| self.line(bytes))
     }
 
     /// The same of a text that is no transcript.
-    pub fn hits_of_text(&self, bytes: &[u8], reveal: bool) -> Vec<Hit> {
+    pub fn hits_of_text(&self, bytes: &[u8], reveal: bool) -> Vec<SecretSnippet> {
         let places = self.places_of_text(bytes);
         self.told(bytes, places, reveal, |bytes| self.file(bytes))
     }
@@ -229,17 +229,17 @@ impl Redactor {
     fn told(
         &self,
         bytes: &[u8],
-        places: Vec<Place>,
+        places: Vec<RawSecret>,
         reveal: bool,
-        redact: impl Fn(&[u8]) -> Option<Redacted>,
-    ) -> Vec<Hit> {
+        redact: impl Fn(&[u8]) -> Option<RedactedText>,
+    ) -> Vec<SecretSnippet> {
         if places.is_empty() {
             return Vec::new();
         }
         // All secrets are gone before anything is cut out, so that no half of one is shown.
         let masked = if reveal { None } else { redact(bytes) };
         let shown = masked.as_ref().map_or(bytes, |masked| &masked.bytes);
-        let grown = |place: &Place| match reveal {
+        let grown = |place: &RawSecret| match reveal {
             true => place.span.len,
             false => self.placeholder_at(place).len(),
         };
@@ -254,7 +254,7 @@ impl Redactor {
             let from = start.saturating_sub(BEFORE).max(first);
             let end = (start + len + BEHIND).min(last.max(start + len));
             let text = shown.get(from..end.min(shown.len())).unwrap_or_default();
-            hits.push(Hit {
+            hits.push(SecretSnippet {
                 snippet: one_line(text),
                 place,
             });
@@ -262,8 +262,12 @@ impl Redactor {
         hits
     }
 
-    fn rounds(&self, bytes: &[u8], places: impl Fn(&[u8]) -> Vec<Place>) -> Option<Redacted> {
-        let mut redacted: Option<Redacted> = None;
+    fn rounds(
+        &self,
+        bytes: &[u8],
+        places: impl Fn(&[u8]) -> Vec<RawSecret>,
+    ) -> Option<RedactedText> {
+        let mut redacted: Option<RedactedText> = None;
         for _ in 0..ROUNDS {
             let now = redacted.as_ref().map_or(bytes, |done| &done.bytes);
             let found = places(now);
@@ -288,12 +292,12 @@ impl Redactor {
     }
 
     /// The secrets of a line of a transcript, in order.
-    pub fn places(&self, line: &[u8]) -> Vec<Place> {
-        self.places_below(line, Level::Top)
+    pub fn places(&self, line: &[u8]) -> Vec<RawSecret> {
+        self.places_below(line, BracketOwner::Top)
     }
 
-    fn places_below(&self, line: &[u8], top: Level) -> Vec<Place> {
-        let mut walk = Walk {
+    fn places_below(&self, line: &[u8], top: BracketOwner) -> Vec<RawSecret> {
+        let mut walk = LineStringWalk {
             redactor: self,
             top,
             line,
@@ -330,13 +334,13 @@ impl Redactor {
     }
 
     /// The secrets of a text that is no transcript, in order.
-    pub fn places_of_text(&self, bytes: &[u8]) -> Vec<Place> {
+    pub fn places_of_text(&self, bytes: &[u8]) -> Vec<RawSecret> {
         let mut places = Vec::new();
         let mut at = 0;
         for chunk in bytes.utf8_chunks() {
             let text = chunk.valid();
             for secret in self.secrets.find(text) {
-                places.push(Place {
+                places.push(RawSecret {
                     span: Span::new(at + secret.range.start, at + secret.range.end),
                     secret: itself(text, &secret),
                     rule: secret.rule.to_owned(),
@@ -362,7 +366,7 @@ fn one_line(raw: &[u8]) -> String {
 }
 
 /// The secret as it would be used.
-fn itself(text: &str, secret: &Secret<'_>) -> String {
+fn itself(text: &str, secret: &FoundSecret<'_>) -> String {
     match &secret.hidden {
         Some(hidden) => hidden.to_string(),
         None => text[secret.range.clone()].to_owned(),
@@ -405,7 +409,7 @@ const TOKEN: usize = 20;
 
 /// What an open bracket belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
+enum BracketOwner {
     /// A line.
     Top,
     /// Its message.
@@ -424,8 +428,8 @@ enum Level {
 
 /// An open bracket.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    level: Level,
+struct OpenBracket {
+    level: BracketOwner,
     is_object: bool,
     start: usize,
     /// The field whose value comes next, without quotes.
@@ -439,15 +443,15 @@ struct Frame {
 }
 
 /// The walk over the strings of one line.
-struct Walk<'a> {
+struct LineStringWalk<'a> {
     redactor: &'a Redactor,
     /// What the outermost bracket belongs to.
-    top: Level,
+    top: BracketOwner,
     line: &'a [u8],
     /// The same, if all of it is UTF-8.
     text: Option<&'a str>,
-    frames: Vec<Frame>,
-    places: Vec<Place>,
+    frames: Vec<OpenBracket>,
+    places: Vec<RawSecret>,
     /// Long strings of the line that hold nothing: results stand there twice.
     clean: Vec<Span>,
     /// The string that was passed last, if escapes had to be taken out of it.
@@ -461,7 +465,7 @@ struct Walk<'a> {
 /// A line with more open brackets than this is looked at as if it were torn.
 const DEEPEST: usize = 10_000;
 
-impl Walk<'_> {
+impl LineStringWalk<'_> {
     /// Looks at the value that begins here, and says where it ends; `None` if it is torn.
     fn value(&mut self, start: usize) -> Option<usize> {
         self.frames.clear();
@@ -501,17 +505,19 @@ impl Walk<'_> {
             Some(above) => {
                 let key = above.key.of(self.line);
                 match (above.level, is_object) {
-                    (Level::Top, true) if key == b"message" => Level::Message,
-                    (Level::Message, false) if key == b"content" => Level::Content,
-                    (Level::Content, true) => Level::Block,
-                    (Level::Top, true) if key == b"toolUseResult" && self.is_kept => Level::Kept,
-                    (Level::Kept, true) if key == b"file" => Level::File,
-                    _ => Level::Free,
+                    (BracketOwner::Top, true) if key == b"message" => BracketOwner::Message,
+                    (BracketOwner::Message, false) if key == b"content" => BracketOwner::Content,
+                    (BracketOwner::Content, true) => BracketOwner::Block,
+                    (BracketOwner::Top, true) if key == b"toolUseResult" && self.is_kept => {
+                        BracketOwner::Kept
+                    }
+                    (BracketOwner::Kept, true) if key == b"file" => BracketOwner::File,
+                    _ => BracketOwner::Free,
                 }
             }
         };
-        self.is_kept |= level == Level::Message && self.is_user && !self.redactor.copies;
-        self.frames.push(Frame {
+        self.is_kept |= level == BracketOwner::Message && self.is_user && !self.redactor.copies;
+        self.frames.push(OpenBracket {
             level,
             is_object,
             start,
@@ -526,7 +532,7 @@ impl Walk<'_> {
     fn string(&mut self, at: usize) -> Option<usize> {
         if let Some(frame) = self.copy() {
             frame.key = Span::default();
-            let mut cursor = Cursor::from(self.line, at).trusting();
+            let mut cursor = JsonCursor::from(self.line, at).trusting();
             return cursor.skip().ok().map(|span| span.end());
         }
         let again = self.again(at + 1);
@@ -535,7 +541,7 @@ impl Walk<'_> {
             None => Span::new(at + 1, self.pass(at + 1)?),
         };
         let end = inner.end() + 1;
-        let mut after = Cursor::from(self.line, end);
+        let mut after = JsonCursor::from(self.line, end);
         let is_key =
             self.frames.last().is_some_and(|frame| frame.is_object) && after.peek() == Some(b':');
         if is_key {
@@ -594,11 +600,11 @@ impl Walk<'_> {
     }
 
     /// Where we are, if the value that comes next is a copy of a file that is not shown.
-    fn copy(&mut self) -> Option<&mut Frame> {
+    fn copy(&mut self) -> Option<&mut OpenBracket> {
         let frame = self.frames.last_mut().filter(|_| self.is_kept)?;
         let is_copy = match frame.level {
-            Level::Kept => frame.key.of(self.line) == b"originalFile",
-            Level::File => frame.key.of(self.line) == b"content",
+            BracketOwner::Kept => frame.key.of(self.line) == b"originalFile",
+            BracketOwner::File => frame.key.of(self.line) == b"content",
             _ => false,
         };
         is_copy.then_some(frame)
@@ -627,7 +633,7 @@ impl Walk<'_> {
     fn pass(&mut self, start: usize) -> Option<usize> {
         self.decoded.clear();
         let mut done = start;
-        let mut marks = Marks::from(self.line, start);
+        let mut marks = QuoteMarks::from(self.line, start);
         let mut at = marks.next(start)?;
         while self.line[at] != b'"' {
             let rest = &self.line[at..];
@@ -677,7 +683,7 @@ impl Walk<'_> {
         if (!frame.is_key && !ends) || body.is_empty() {
             return false;
         }
-        self.places.push(Place {
+        self.places.push(RawSecret {
             span: Span::new(inner.start + sign, inner.end()),
             secret: String::from_utf8_lossy(body).into_owned(),
             rule: PRIVATE_KEY.to_owned(),
@@ -704,12 +710,12 @@ impl Walk<'_> {
             return false;
         }
         match frame.level {
-            Level::Top => known::is_mark(key) && !SHOWN.contains(&key),
-            Level::Message => {
-                let is_field = key != "content" && known::is_message_field(key);
+            BracketOwner::Top => known_names::is_mark(key) && !SHOWN.contains(&key),
+            BracketOwner::Message => {
+                let is_field = key != "content" && known_names::is_message_field(key);
                 is_field && !SHOWN.contains(&key)
             }
-            Level::Block => match key {
+            BracketOwner::Block => match key {
                 "id" | "tool_use_id" | "signature" | "type" => true,
                 "data" => {
                     let block = &self.line[frame.start..];
@@ -718,7 +724,10 @@ impl Walk<'_> {
                 }
                 _ => false,
             },
-            Level::Content | Level::Kept | Level::File | Level::Free => false,
+            BracketOwner::Content
+            | BracketOwner::Kept
+            | BracketOwner::File
+            | BracketOwner::Free => false,
         }
     }
 
@@ -793,7 +802,7 @@ impl Walk<'_> {
         if found.is_empty() {
             return false;
         }
-        let view = View::unescaped(raw);
+        let view = UnwrappedText::unescaped(raw);
         self.add(start, text, found, |range| view.source(range));
         true
     }
@@ -802,14 +811,14 @@ impl Walk<'_> {
         &mut self,
         start: usize,
         text: &str,
-        found: Vec<Secret<'_>>,
+        found: Vec<FoundSecret<'_>>,
         source: impl Fn(std::ops::Range<usize>) -> std::ops::Range<usize>,
     ) {
         if found.is_empty() {
             return;
         }
         let thinking = self.frames.last().is_some_and(|frame| {
-            frame.level == Level::Block && frame.key.of(self.line) == b"thinking"
+            frame.level == BracketOwner::Block && frame.key.of(self.line) == b"thinking"
         });
         let is_tool_name = self.is_tool_name();
         for secret in found {
@@ -818,7 +827,7 @@ impl Walk<'_> {
             if self.is_link(text, &secret) {
                 continue;
             }
-            self.places.push(Place {
+            self.places.push(RawSecret {
                 span: Span::new(start + raw.start, start + raw.end),
                 secret: itself(text, &secret),
                 rule: secret.rule.to_owned(),
@@ -831,7 +840,7 @@ impl Walk<'_> {
 
     /// Whether a value is nothing but the id of a line, a message or a call, in a field for
     /// ids outside of what a tool was given or said: a known value may happen to be one.
-    fn is_link(&self, text: &str, secret: &Secret<'_>) -> bool {
+    fn is_link(&self, text: &str, secret: &FoundSecret<'_>) -> bool {
         let [top, ..] = self.frames.as_slice() else {
             return false;
         };
@@ -841,7 +850,10 @@ impl Walk<'_> {
         if secret.range != (0..text.len()) || top.key.of(self.line) == b"toolUseResult" {
             return false;
         }
-        let is_given = self.frames.iter().any(|frame| frame.level == Level::Block);
+        let is_given = self
+            .frames
+            .iter()
+            .any(|frame| frame.level == BracketOwner::Block);
         let key = frame.key.of(self.line);
         let is_id = [b"Id".as_slice(), b"ID", b"_id", b"uuid", b"Uuid", b"UUID"]
             .iter()
@@ -851,7 +863,7 @@ impl Walk<'_> {
 }
 
 /// What a text holds, given what stands in front of it.
-fn find<'s>(secrets: &'s Secrets, text: &str, before: Option<&str>) -> Vec<Secret<'s>> {
+fn find<'s>(secrets: &'s SecretFinder, text: &str, before: Option<&str>) -> Vec<FoundSecret<'s>> {
     let Some(before) = before else {
         return secrets.find(text);
     };

@@ -1,46 +1,46 @@
 //! Repair: what is broken in a session is mended, and what was done is told in words.
 //!
-//! First the lines by themselves ([`Reading`]): whole objects are found again in torn lines,
+//! First the lines by themselves ([`RepairReader`]): whole objects are found again in torn lines,
 //! glued ones get a line each, what clients would refuse is written as they read it, and of
 //! two lines with one id the one that counts stays. Then what the lines say together
 //! ([`plan`]): parents, calls and results, empty texts, times, the end of the conversation.
 //! Mending one thing may uncover another, so this goes on until nothing is left to do; a
 //! second repair changes nothing.
 //!
-//! What is healthy keeps every byte. The result can be read ([`Repair::source`]) and written
-//! ([`Repair::each`]) without ever being in memory as a whole: only lines that changed are.
+//! What is healthy keeps every byte. The result can be read ([`RepairedSession::source`]) and written
+//! ([`RepairedSession::each`]) without ever being in memory as a whole: only lines that changed are.
 
 mod calls;
 mod chain;
-mod line;
-mod mend;
-mod sheet;
+mod damaged_line;
+mod draft_lines;
+mod repair_plan;
 mod times;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use super::check::{CONVERSATION, FAULTS, Problem};
-use super::{Lost, Written};
-use crate::entry::{self, Entry, Kind};
+use super::check::{CONVERSATION, EditProblem, FAULTS};
+use super::{EditLoss, RewriteCounts};
+use crate::entry::{self, Entry, LineKind};
 use crate::fault::{Fault, FaultKind};
 use crate::graph;
 use crate::id::Id;
-use crate::input::Input;
-use crate::log::{Line, Log, Source};
-use crate::session::{Index, Role, Session};
+use crate::log::{Line, Log, TranscriptSource};
+use crate::session::{Index, Session, TranscriptRole};
+use crate::user_input::UserInput;
 use crate::view::check::faults;
-use crate::view::messages::{self, Outcome};
-use crate::view::profile::Profile;
+use crate::view::client_profile::ClientProfile;
+use crate::view::messages::{self, LiveLines};
 pub use chain::NO_RESULT;
 pub(super) use chain::preserved;
-pub use mend::plan;
+pub use repair_plan::plan;
 
-use line::{FaultKindOrPair, Part, Shape};
-use sheet::{Body, Piece, Sheet, View};
+use damaged_line::{LineFragment, MissingField, TextFault};
+use draft_lines::{DraftLine, DraftLineBody, DraftLines, DraftSource};
 
 /// Something that was mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mended {
+pub struct RepairedFault {
     /// The line of the old file, from 1.
     pub line: u32,
     /// What kind of damage, in a word that scripts can match.
@@ -49,9 +49,9 @@ pub struct Mended {
     pub what: String,
 }
 
-impl Mended {
-    fn new(line: u32, kind: &'static str, what: impl Into<String>) -> Mended {
-        Mended {
+impl RepairedFault {
+    fn new(line: u32, kind: &'static str, what: impl Into<String>) -> RepairedFault {
+        RepairedFault {
             line,
             kind,
             what: what.into(),
@@ -61,10 +61,10 @@ impl Mended {
 
 /// Takes in the lines of a file that is to be repaired.
 #[derive(Clone, Debug)]
-pub struct Reading {
-    role: Role,
-    pieces: Vec<Option<Piece>>,
-    mended: Vec<Mended>,
+pub struct RepairReader {
+    role: TranscriptRole,
+    pieces: Vec<Option<DraftLine>>,
+    mended: Vec<RepairedFault>,
     /// Where the line with an id stands.
     ids: HashMap<Id, usize>,
     /// The last line of the chain.
@@ -75,10 +75,10 @@ pub struct Reading {
     torn: (u64, u64),
 }
 
-impl Reading {
+impl RepairReader {
     /// For a file of this kind.
-    pub fn new(role: Role) -> Reading {
-        Reading {
+    pub fn new(role: TranscriptRole) -> RepairReader {
+        RepairReader {
             role,
             pieces: Vec::new(),
             mended: Vec::new(),
@@ -92,21 +92,23 @@ impl Reading {
 
     /// Takes in the next line; also what stands behind the last newline.
     pub fn push(&mut self, line: &Line<'_>) {
-        self.take(line, look(line));
+        self.take(line, line_condition(line));
     }
 
     /// Takes in a line that was looked at elsewhere, for instance by another thread. Of a line
     /// that is whole, the bytes are not looked at again.
-    pub fn take(&mut self, line: &Line<'_>, looked: Looked) {
+    pub fn take(&mut self, line: &Line<'_>, looked: LineCondition) {
         self.lines += 1;
         self.bytes += line.length() + u64::from(line.ended);
         match looked {
-            Looked::TooLong => self.pieces.push(Some(Piece::kept(line))),
-            Looked::Blank => self.keep(line, crate::json::Span::new(0, line.bytes.len()), true),
-            Looked::Whole(id) => {
-                self.place(line, id, Piece::kept(line));
+            LineCondition::TooLong => self.pieces.push(Some(DraftLine::kept(line))),
+            LineCondition::Blank => {
+                self.keep(line, crate::json::Span::new(0, line.bytes.len()), true)
             }
-            Looked::Shapeless => {
+            LineCondition::Whole(id) => {
+                self.place(line, id, DraftLine::kept(line));
+            }
+            LineCondition::Shapeless => {
                 let decoded = entry::decode(line.bytes);
                 let Some(entry) = decoded.entries.first() else {
                     return self.mend(line);
@@ -118,21 +120,21 @@ impl Reading {
                 let shown = again.as_ref().unwrap_or(entry);
                 self.enter(line, entry.span, object, shown, true);
             }
-            Looked::Damaged => self.mend(line),
+            LineCondition::Damaged => self.mend(line),
         }
     }
 
     fn mend(&mut self, line: &Line<'_>) {
         let bytes = line.bytes;
-        if bytes.starts_with(line::BYTE_ORDER_MARK) {
+        if bytes.starts_with(damaged_line::BYTE_ORDER_MARK) {
             self.note(
                 line,
                 "byte_order_mark",
                 "removed a byte order mark: clients reject the line",
             );
         }
-        let parts = line::parts(bytes);
-        let is_object = |part: &&Part| matches!(part, Part::Object(_));
+        let parts = damaged_line::parts(bytes);
+        let is_object = |part: &&LineFragment| matches!(part, LineFragment::Object(_));
         let found = parts.iter().filter(is_object).count();
         if found > 1 {
             let what = format!("split {found} objects on one line into separate lines");
@@ -143,18 +145,18 @@ impl Reading {
         }
         for part in &parts {
             match *part {
-                Part::Object(span) => self.object(line, span),
-                Part::Other(span) => {
+                LineFragment::Object(span) => self.object(line, span),
+                LineFragment::Other(span) => {
                     let what = match span.of(bytes) {
                         b"null" => "removed a line with null: some clients stop reading there",
                         _ => "removed JSON that is not an object",
                     };
                     self.note(line, "not_an_object", what);
                 }
-                Part::Zeros(_) => {
+                LineFragment::Zeros(_) => {
                     self.note(line, "unreadable", "removed zero bytes");
                 }
-                Part::Torn(span) => self.tear(line, span, found > 0),
+                LineFragment::Torn(span) => self.tear(line, span, found > 0),
             }
         }
         if parts.is_empty() && line.ended {
@@ -185,21 +187,21 @@ impl Reading {
     fn object(&mut self, line: &Line<'_>, span: crate::json::Span) {
         let raw = span.of(line.bytes);
         let mut done = Vec::new();
-        let text = line::sound(raw, &mut done);
-        let renamed = line::renamed(&text);
+        let text = damaged_line::sound(raw, &mut done);
+        let renamed = damaged_line::renamed(&text);
         if renamed.is_some() {
             let what = "replaced a tool name or call id that the API rejects";
             self.note(line, "refused_name", what);
         }
         let mut changed = renamed.is_some();
         let mut text = renamed.map_or(text, std::borrow::Cow::Owned);
-        if let Some(filled) = line::without_empty_texts(&text) {
+        if let Some(filled) = damaged_line::without_empty_texts(&text) {
             let what = "removed an empty text in a result: the API rejects it";
             self.note(line, FaultKind::EmptyText.name(), what);
             text = filled.into();
             changed = true;
         }
-        if let Some((reformed, refusals)) = line::reformed(&text) {
+        if let Some((reformed, refusals)) = damaged_line::reformed(&text) {
             for refusal in refusals {
                 let what = format!("it was put in another form: {}", refusal.why());
                 self.note(line, refusal.fault().name(), what);
@@ -209,15 +211,15 @@ impl Reading {
         }
         for done in &done {
             let (kind, what) = match done {
-                FaultKindOrPair::Fault(FaultKind::NotUtf8) => (
+                TextFault::Fault(FaultKind::NotUtf8) => (
                     "not_utf8",
                     "replaced bytes that are not UTF-8 with replacement characters",
                 ),
-                FaultKindOrPair::Fault(_) => (
+                TextFault::Fault(_) => (
                     "control_character",
                     "escaped raw control characters in texts: clients reject the line",
                 ),
-                FaultKindOrPair::LoneSurrogate => (
+                TextFault::LoneSurrogate => (
                     "lone_surrogate",
                     "replaced a lone surrogate with U+FFFD: the API rejects it",
                 ),
@@ -242,19 +244,19 @@ impl Reading {
         kept: bool,
     ) {
         let nameless = entry.uuid.is_none() && entry.kind.is_link();
-        if nameless && !matches!(entry.kind, Kind::User | Kind::Assistant) {
+        if nameless && !matches!(entry.kind, LineKind::User | LineKind::Assistant) {
             let what = "removed a metadata line without an id: clients treat it as the end";
             self.note(line, "no_uuid", what);
             return;
         }
         let salt = self.lines ^ (self.pieces.len() as u64) << 32;
         let shaped = is_shapeless(entry)
-            .then(|| line::shaped(object, entry, self.last.as_ref(), salt))
+            .then(|| damaged_line::shaped(object, entry, self.last.as_ref(), salt))
             .flatten();
         let body = match (&shaped, kept) {
-            (Some((bytes, _)), _) => Body::New(bytes.as_slice().into()),
-            (None, false) => Body::New(object.into()),
-            (None, true) => Body::Kept {
+            (Some((bytes, _)), _) => DraftLineBody::New(bytes.as_slice().into()),
+            (None, false) => DraftLineBody::New(object.into()),
+            (None, true) => DraftLineBody::Kept {
                 offset: line.offset + span.start as u64,
                 len: span.len,
             },
@@ -267,18 +269,18 @@ impl Reading {
             Some(again) => again.entries.first().and_then(|entry| entry.uuid.clone()),
             None => entry.uuid.clone(),
         };
-        let is_kept = matches!(body, Body::Kept { .. });
+        let is_kept = matches!(body, DraftLineBody::Kept { .. });
         let blank = line.bytes.len() == span.len || is_alone(line.bytes, span);
         let (body, whole) = if is_kept && blank && line.ended {
             let (offset, len) = (line.offset, line.bytes.len());
-            (Body::Kept { offset, len }, true)
+            (DraftLineBody::Kept { offset, len }, true)
         } else {
             (body, false)
         };
         self.place(
             line,
             id,
-            Piece {
+            DraftLine {
                 line: line.number,
                 body,
                 whole,
@@ -287,7 +289,7 @@ impl Reading {
     }
 
     /// A later line with the same id counts in the place of the first.
-    fn place(&mut self, line: &Line<'_>, id: Option<Id>, mut piece: Piece) {
+    fn place(&mut self, line: &Line<'_>, id: Option<Id>, mut piece: DraftLine) {
         let Some(id) = id else {
             return self.pieces.push(Some(piece));
         };
@@ -310,9 +312,9 @@ impl Reading {
     }
 
     fn keep(&mut self, line: &Line<'_>, span: crate::json::Span, whole: bool) {
-        self.pieces.push(Some(Piece {
+        self.pieces.push(Some(DraftLine {
             line: line.number,
-            body: Body::Kept {
+            body: DraftLineBody::Kept {
                 offset: line.offset + span.start as u64,
                 len: span.len,
             },
@@ -320,15 +322,15 @@ impl Reading {
         }));
     }
 
-    fn note_shape(&mut self, line: &Line<'_>, shape: Shape) {
+    fn note_shape(&mut self, line: &Line<'_>, shape: MissingField) {
         let (kind, what) = match shape {
-            Shape::Type => ("no_type", "added the missing type, from the line's role"),
-            Shape::Id => (
+            MissingField::Type => ("no_type", "added the missing type, from the line's role"),
+            MissingField::Id => (
                 "no_uuid",
                 "added a missing id: clients keep only one line without an id",
             ),
-            Shape::Message => ("no_message", "moved top-level content into a message"),
-            Shape::Blocks => (
+            MissingField::Message => ("no_message", "moved top-level content into a message"),
+            MissingField::Blocks => (
                 "bare_text",
                 "converted content into a list of blocks: some clients fail on it",
             ),
@@ -337,7 +339,8 @@ impl Reading {
     }
 
     fn note(&mut self, line: &Line<'_>, kind: &'static str, what: impl Into<String>) {
-        self.mended.push(Mended::new(line.number, kind, what));
+        self.mended
+            .push(RepairedFault::new(line.number, kind, what));
     }
 
     /// Whether every line is as it was, so that all of them mean what they meant.
@@ -348,21 +351,29 @@ impl Reading {
 
     /// Mends what the lines say together. `source` is the file that the lines came from,
     /// `known` what they mean, if that is known.
-    pub fn finish(mut self, source: &dyn Source, known: Option<Session>) -> Repair {
+    pub fn finish(
+        mut self,
+        source: &dyn TranscriptSource,
+        known: Option<Session>,
+    ) -> RepairedSession {
         let known = known.filter(|_| self.is_sound());
         self.ids = HashMap::new();
         let mut mended = self.mended;
-        let pieces: Vec<Piece> = self.pieces.into_iter().flatten().collect();
-        let mut sheet = Sheet::new(pieces);
+        let pieces: Vec<DraftLine> = self.pieces.into_iter().flatten().collect();
+        let mut sheet = DraftLines::new(pieces);
         let mut session = known.unwrap_or_else(|| sheet.session(source, self.role));
         let spoken = spoken(&session);
         let mut gone = HashSet::new();
-        let mut losses = super::lost::Losses::default();
+        let mut losses = super::edit_loss::LossCounts::default();
         if self.torn.0 > 0 {
-            losses.add(super::Loss::Damaged, self.torn.0, self.torn.1.div_ceil(4));
+            losses.add(
+                super::LossKind::Damaged,
+                self.torn.0,
+                self.torn.1.div_ceil(4),
+            );
         }
         for _ in 0..ROUNDS {
-            let view = View {
+            let view = DraftSource {
                 sheet: &sheet,
                 source,
             };
@@ -373,7 +384,7 @@ impl Reading {
             let Some(next) = sheet.rewritten(source, &session, &plan) else {
                 break;
             };
-            mended.extend(done.into_iter().map(|done| Mended {
+            mended.extend(done.into_iter().map(|done| RepairedFault {
                 line: sheet.origin(done.line),
                 ..done
             }));
@@ -385,7 +396,7 @@ impl Reading {
             session = sheet.session(source, self.role);
         }
         mended.sort_by(|a, b| (a.line, a.kind).cmp(&(b.line, b.kind)));
-        Repair {
+        RepairedSession {
             session,
             mended,
             lost: losses.list(),
@@ -399,7 +410,7 @@ impl Reading {
 
 /// What a line by itself is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum LineCondition {
     /// It holds nothing.
     Blank,
     /// One object that every client reads, with its id.
@@ -413,25 +424,25 @@ pub enum Looked {
 }
 
 /// Looks at a line by itself.
-pub fn look(line: &Line<'_>) -> Looked {
+pub fn line_condition(line: &Line<'_>) -> LineCondition {
     let mut decoded = entry::decode_line(line);
     if decoded.has(FaultKind::TooLong) {
-        return Looked::TooLong;
+        return LineCondition::TooLong;
     }
     let mut faults = decoded.faults.iter();
     let sound = faults.all(|(kind, _)| *kind == FaultKind::BadTime);
     match decoded.entries.as_mut_slice() {
-        _ if !sound => Looked::Damaged,
-        [] => Looked::Blank,
-        [entry] if line::is_refused(entry) => Looked::Damaged,
+        _ if !sound => LineCondition::Damaged,
+        [] => LineCondition::Blank,
+        [entry] if damaged_line::is_refused(entry) => LineCondition::Damaged,
         [entry] if line.ended && !crate::json::has_lone_surrogate(line.bytes) => {
             let nameless = entry.uuid.is_none() && entry.kind.is_link();
             match nameless || is_shapeless(entry) || !is_alone(line.bytes, entry.span) {
-                true => Looked::Shapeless,
-                false => Looked::Whole(entry.uuid.take()),
+                true => LineCondition::Shapeless,
+                false => LineCondition::Whole(entry.uuid.take()),
             }
         }
-        _ => Looked::Damaged,
+        _ => LineCondition::Damaged,
     }
 }
 
@@ -441,7 +452,7 @@ const ROUNDS: usize = 8;
 /// Whether clients would not read an object as it is.
 fn is_shapeless(entry: &Entry) -> bool {
     let bare = |block: &crate::block::Block| block.span() == block.body() && block.span().len > 0;
-    matches!(entry.kind, Kind::User | Kind::Assistant)
+    matches!(entry.kind, LineKind::User | LineKind::Assistant)
         && (entry.untyped
             || entry.uuid.is_none()
             || entry.blocks.iter().any(bare)
@@ -457,26 +468,26 @@ fn is_alone(line: &[u8], span: crate::json::Span) -> bool {
 
 /// A repaired session.
 #[derive(Clone, Debug)]
-pub struct Repair {
+pub struct RepairedSession {
     /// What it means now.
     pub session: Session,
     /// What was done, by line.
-    pub mended: Vec<Mended>,
+    pub mended: Vec<RepairedFault>,
     /// What the model will no longer see.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<EditLoss>,
     /// What became of the lines.
-    pub written: Written,
+    pub written: RewriteCounts,
     /// The conversation once all lines could be read.
     spoken: Vec<(Id, bool)>,
     /// Lines that were taken out.
     gone: HashSet<Id>,
-    sheet: Sheet,
+    sheet: DraftLines,
 }
 
-impl Repair {
+impl RepairedSession {
     /// Repairs a file in memory.
-    pub fn of(log: &Log, role: Role) -> Repair {
-        let mut reading = Reading::new(role);
+    pub fn of(log: &Log, role: TranscriptRole) -> RepairedSession {
+        let mut reading = RepairReader::new(role);
         for line in log.lines() {
             reading.push(&line);
         }
@@ -490,8 +501,8 @@ impl Repair {
 
     /// Hands out the lines of the repaired file, each without its newline. `source` is the
     /// old file. Of a line that is too long no bytes are handed out: it is copied from where
-    /// [`Repair::kept_at`] says.
-    pub fn each(&self, source: &dyn Source, each: impl FnMut(&Line<'_>)) {
+    /// [`RepairedSession::kept_at`] says.
+    pub fn each(&self, source: &dyn TranscriptSource, each: impl FnMut(&Line<'_>)) {
         self.sheet.each(source, each);
     }
 
@@ -499,14 +510,14 @@ impl Repair {
     pub fn kept_at(&self, line: &Line<'_>) -> Option<u64> {
         let at = (line.number as usize).checked_sub(1)?;
         match self.sheet.pieces.get(at)?.body {
-            Body::Kept { offset, .. } => Some(offset),
-            Body::Spliced(_) | Body::New(_) => None,
+            DraftLineBody::Kept { offset, .. } => Some(offset),
+            DraftLineBody::Spliced(_) | DraftLineBody::New(_) => None,
         }
     }
 
-    /// Where the bytes of [`Repair::session`] can be read. `source` is the old file.
-    pub fn source<'a>(&'a self, source: &'a dyn Source) -> impl Source + 'a {
-        View {
+    /// Where the bytes of [`RepairedSession::session`] can be read. `source` is the old file.
+    pub fn source<'a>(&'a self, source: &'a dyn TranscriptSource) -> impl TranscriptSource + 'a {
+        DraftSource {
             sheet: &self.sheet,
             source,
         }
@@ -519,13 +530,13 @@ impl Repair {
     /// another one than was guessed without them. Every line that is in it with them and was
     /// not taken out on purpose is there, in the same order; and every line that was in it
     /// without them is in the file.
-    pub fn compare(&self, before: &Said, after: &Session) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = Vec::new();
+    pub fn compare(&self, before: &ConversationIds, after: &Session) -> Vec<EditProblem> {
+        let mut problems: Vec<EditProblem> = Vec::new();
         // Nobody mends what nobody looks into.
         let mendable = |fault: &Fault| fault.kind != FaultKind::TooLong;
         for fault in faults(after).into_iter().filter(mendable) {
             let (line, kind, detail) = (fault.line, fault.kind.name(), fault.detail);
-            problems.push(Problem {
+            problems.push(EditProblem {
                 about: FAULTS.into(),
                 what: format!("line {line} would still have a fault: {kind} ({detail})"),
             });
@@ -542,7 +553,7 @@ impl Repair {
                 false => left.any(|(other, _)| other == id),
             };
             if !stays {
-                problems.push(Problem {
+                problems.push(EditProblem {
                     about: CONVERSATION.into(),
                     what: format!("the line {id} would no longer be where it was"),
                 });
@@ -551,7 +562,7 @@ impl Repair {
         }
         let lost = |id: &Id| !self.gone.contains(id) && after.find(id).is_none();
         if let Some(id) = before.0.iter().find(|id| lost(id)) {
-            problems.push(Problem {
+            problems.push(EditProblem {
                 about: CONVERSATION.into(),
                 what: format!("the line {id} would be lost"),
             });
@@ -563,23 +574,23 @@ impl Repair {
 
 /// The lines of a conversation, which is all that a comparison needs of an old session.
 #[derive(Clone, Debug)]
-pub struct Said(Vec<Id>);
+pub struct ConversationIds(Vec<Id>);
 
-impl Said {
+impl ConversationIds {
     /// What a session says.
-    pub fn of(session: &Session) -> Said {
-        Said(spoken(session).into_iter().map(|(id, _)| id).collect())
+    pub fn of(session: &Session) -> ConversationIds {
+        ConversationIds(spoken(session).into_iter().map(|(id, _)| id).collect())
     }
 }
 
 /// Lines of the conversation in order, and whether they follow others wherever those are:
 /// results their calls, the lines of a message its first.
 fn spoken(session: &Session) -> Vec<(Id, bool)> {
-    let live = messages::live_lines(session, Profile::Strict);
+    let live = messages::live_lines(session, ClientProfile::Strict);
     let mut begun = HashSet::new();
     let mut lines = Vec::new();
     for record in live.into_iter().map(|at| &session.records[at as usize]) {
-        let follows = record.input == Input::Results
+        let follows = record.input == UserInput::Results
             || record
                 .message()
                 .is_some_and(|message| !begun.insert(message));
@@ -590,21 +601,21 @@ fn spoken(session: &Session) -> Vec<(Id, bool)> {
 }
 
 /// What clients would not resume, or lose though it could be kept.
-pub(super) fn clients(session: &Session) -> Vec<Problem> {
-    let live = messages::live_lines(session, Profile::Strict);
+pub(super) fn clients(session: &Session) -> Vec<EditProblem> {
+    let live = messages::live_lines(session, ClientProfile::Strict);
     let said = |at: &&Index| session.records[**at as usize].is_conversation();
     let kept = chain::preserved(session, &graph::links(session), &live);
     let mut problems = Vec::new();
     if !live.iter().any(|at| said(&at)) {
         return problems;
     }
-    let clients = Profile::that_matter(session).into_iter();
-    for profile in clients.chain([Profile::Strict]) {
+    let clients = ClientProfile::that_matter(session).into_iter();
+    for profile in clients.chain([ClientProfile::Strict]) {
         let name = profile.name();
-        let Outcome::Lines(lines) = messages::outcome(session, profile) else {
+        let LiveLines::Lines(lines) = messages::outcome(session, profile) else {
             let what = format!("{name} would not resume it");
             let about = name.into();
-            problems.push(Problem { about, what });
+            problems.push(EditProblem { about, what });
             continue;
         };
         let sent: HashSet<Index> = lines.into_iter().collect();
@@ -613,7 +624,7 @@ pub(super) fn clients(session: &Session) -> Vec<Problem> {
             let line = session.records[*at as usize].line;
             let what = format!("{name} would lose line {line}");
             let about = name.into();
-            problems.push(Problem { about, what });
+            problems.push(EditProblem { about, what });
         }
     }
     problems

@@ -7,16 +7,16 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-use super::Plan;
-use crate::entry::{Detail, Kind, TitleSource};
-use crate::graph::{self, Links};
+use super::EditPlan;
+use crate::entry::{LineDetail, LineKind, TitleSource};
+use crate::graph::{self, ParentLinks};
 use crate::id::Id;
-use crate::session::{Index, Record, Session};
-use crate::view::queue;
+use crate::session::{EntryRecord, Index, Session};
+use crate::view::prompt_queue;
 
 /// Why a kind of line may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum SlimRule {
     /// Nobody reads it again.
     Goes,
     /// Only the last one counts.
@@ -28,52 +28,52 @@ enum Rule {
 }
 
 /// The kinds of line that may go. All others stay.
-const RULES: &[(&str, Rule)] = &[
-    ("agent-name", Rule::LastStays),
-    ("ai-title", Rule::LastStays),
-    ("api-request", Rule::Goes),
-    ("api-request-blob", Rule::Goes),
-    ("api-request-shape", Rule::Goes),
-    ("atis-latch", Rule::Goes),
-    ("attachment/deferred_tools_record", Rule::Goes),
-    ("attachment/prompt_snapshot", Rule::Goes),
-    ("cost-state", Rule::LastStays),
-    ("custom-title", Rule::LastStays),
-    ("last-prompt", Rule::LastStays),
-    ("mode", Rule::LastStays),
-    ("permission-mode", Rule::LastStays),
-    ("progress", Rule::GoesIfNothingFollows),
-    ("progress/agent_progress", Rule::GoesIfNothingFollows),
-    ("progress/bash_progress", Rule::GoesIfNothingFollows),
-    ("progress/hook_progress", Rule::GoesIfNothingFollows),
-    ("progress/mcp_progress", Rule::GoesIfNothingFollows),
-    ("progress/query_update", Rule::GoesIfNothingFollows),
+const RULES: &[(&str, SlimRule)] = &[
+    ("agent-name", SlimRule::LastStays),
+    ("ai-title", SlimRule::LastStays),
+    ("api-request", SlimRule::Goes),
+    ("api-request-blob", SlimRule::Goes),
+    ("api-request-shape", SlimRule::Goes),
+    ("atis-latch", SlimRule::Goes),
+    ("attachment/deferred_tools_record", SlimRule::Goes),
+    ("attachment/prompt_snapshot", SlimRule::Goes),
+    ("cost-state", SlimRule::LastStays),
+    ("custom-title", SlimRule::LastStays),
+    ("last-prompt", SlimRule::LastStays),
+    ("mode", SlimRule::LastStays),
+    ("permission-mode", SlimRule::LastStays),
+    ("progress", SlimRule::GoesIfNothingFollows),
+    ("progress/agent_progress", SlimRule::GoesIfNothingFollows),
+    ("progress/bash_progress", SlimRule::GoesIfNothingFollows),
+    ("progress/hook_progress", SlimRule::GoesIfNothingFollows),
+    ("progress/mcp_progress", SlimRule::GoesIfNothingFollows),
+    ("progress/query_update", SlimRule::GoesIfNothingFollows),
     (
         "progress/search_results_received",
-        Rule::GoesIfNothingFollows,
+        SlimRule::GoesIfNothingFollows,
     ),
-    ("progress/waiting_for_task", Rule::GoesIfNothingFollows),
-    ("queue-operation", Rule::PromptsStay),
-    ("queue-operation/dequeue", Rule::PromptsStay),
-    ("queue-operation/enqueue", Rule::PromptsStay),
-    ("queue-operation/popAll", Rule::PromptsStay),
-    ("queue-operation/remove", Rule::PromptsStay),
-    ("tag", Rule::LastStays),
-    ("tools-used", Rule::Goes),
+    ("progress/waiting_for_task", SlimRule::GoesIfNothingFollows),
+    ("queue-operation", SlimRule::PromptsStay),
+    ("queue-operation/dequeue", SlimRule::PromptsStay),
+    ("queue-operation/enqueue", SlimRule::PromptsStay),
+    ("queue-operation/popAll", SlimRule::PromptsStay),
+    ("queue-operation/remove", SlimRule::PromptsStay),
+    ("tag", SlimRule::LastStays),
+    ("tools-used", SlimRule::Goes),
 ];
 
-fn rule(label: &str) -> Option<Rule> {
+fn rule(label: &str) -> Option<SlimRule> {
     let at = RULES.binary_search_by_key(&label, |(label, _)| label);
     at.ok().map(|at| RULES[at].1)
 }
 
 /// Whether a line only tells about the requests of its turn.
-pub(super) fn is_of_turn(session: &Session, record: &Record) -> bool {
-    rule(session.label_of(record)) == Some(Rule::Goes)
+pub(super) fn is_of_turn(session: &Session, record: &EntryRecord) -> bool {
+    rule(session.label_of(record)) == Some(SlimRule::Goes)
 }
 
 /// Lets bookkeeping go. What any client would send stays as it is.
-pub fn slim(session: &Session, plan: &mut Plan) {
+pub fn slim(session: &Session, plan: &mut EditPlan) {
     let links = graph::links(session);
     let followed = followed(session, plan, &links);
     let prompts = prompts(session);
@@ -86,11 +86,11 @@ pub fn slim(session: &Session, plan: &mut Plan) {
         }
         let goes = match rule(label) {
             None => false,
-            Some(Rule::Goes) => !ending.contains(&at),
+            Some(SlimRule::Goes) => !ending.contains(&at),
             // An empty title does not undo the one before.
-            Some(Rule::LastStays) => later.insert((label, says(session, record)), at).is_some(),
-            Some(Rule::GoesIfNothingFollows) => !followed.contains(&at),
-            Some(Rule::PromptsStay) => !prompts.contains(&at),
+            Some(SlimRule::LastStays) => later.insert((label, says(session, record)), at).is_some(),
+            Some(SlimRule::GoesIfNothingFollows) => !followed.contains(&at),
+            Some(SlimRule::PromptsStay) => !prompts.contains(&at),
         };
         if goes {
             plan.drop(at);
@@ -113,10 +113,10 @@ fn ending_notes(session: &Session) -> HashSet<Index> {
     let mut ending = HashSet::default();
     let mut counts = false;
     for (at, record) in session.records.iter().enumerate() {
-        if let Some(Detail::LastPrompt { explicit, .. }) = session.detail_of(record) {
+        if let Some(LineDetail::LastPrompt { explicit, .. }) = session.detail_of(record) {
             counts = *explicit;
         } else if counts && record.thread == 0 && record.in_chain() && record.kind.is_link() {
-            let passed = record.kind == Kind::Progress;
+            let passed = record.kind == LineKind::Progress;
             counts = passed;
             ending.extend((!passed).then_some(at as Index));
         }
@@ -124,10 +124,10 @@ fn ending_notes(session: &Session) -> HashSet<Index> {
     ending
 }
 
-fn says(session: &Session, record: &Record) -> bool {
+fn says(session: &Session, record: &EntryRecord) -> bool {
     match session.detail_of(record) {
         // An empty one of a person takes back those before it.
-        Some(Detail::Title { text, source }) => {
+        Some(LineDetail::Title { text, source }) => {
             *source == TitleSource::Custom || !text.trim().is_empty()
         }
         _ => true,
@@ -135,12 +135,12 @@ fn says(session: &Session, record: &Record) -> bool {
 }
 
 /// Lines that something else than progress follows, and those a client may go on from.
-fn followed(session: &Session, plan: &Plan, links: &Links) -> HashSet<Index> {
+fn followed(session: &Session, plan: &EditPlan, links: &ParentLinks) -> HashSet<Index> {
     let mut followed: HashSet<Index> = HashSet::default();
     let mut ends = named(session);
     ends.extend(newest(session, links));
     for &at in links.order.iter() {
-        let is_progress = session.records[at as usize].kind == Kind::Progress;
+        let is_progress = session.records[at as usize].kind == LineKind::Progress;
         if is_progress && !ends.contains(&at) || plan.is_dropped(at) {
             continue;
         }
@@ -173,7 +173,7 @@ fn named(session: &Session) -> HashSet<Index> {
 }
 
 /// The line that clients of the time of progress lines would go on from.
-fn newest(session: &Session, links: &Links) -> Option<Index> {
+fn newest(session: &Session, links: &ParentLinks) -> Option<Index> {
     let candidate = |at: &&Index| {
         let record = &session.records[**at as usize];
         !record.is_sidechain() && record.at().is_some()
@@ -190,12 +190,13 @@ fn newest(session: &Session, links: &Links) -> Option<Index> {
 /// Lines of the queue that hold a prompt which stands nowhere else: the one it was taken from
 /// the queue by, and the one that put it there.
 fn prompts(session: &Session) -> HashSet<Index> {
-    let taken: HashMap<Index, String> = queue::typed_meanwhile(session).into_iter().collect();
+    let taken: HashMap<Index, String> =
+        prompt_queue::typed_meanwhile(session).into_iter().collect();
     let texts: HashSet<&str> = taken.values().map(String::as_str).collect();
     let all = session.records.iter().enumerate();
     let keeps = all.filter(|(at, record)| match session.detail_of(record) {
-        Some(Detail::Queue { text, .. }) => {
-            let text = text.as_deref().map(queue::typed);
+        Some(LineDetail::Queue { text, .. }) => {
+            let text = text.as_deref().map(prompt_queue::typed);
             taken.contains_key(&(*at as Index)) || text.is_some_and(|text| texts.contains(text))
         }
         _ => false,
@@ -211,7 +212,7 @@ mod tests {
     fn the_rules_are_sorted_and_about_known_kinds() {
         assert!(RULES.is_sorted_by_key(|(label, _)| label));
         for (label, _) in RULES {
-            assert!(crate::known::label(label).is_some(), "{label}");
+            assert!(crate::known_names::label(label).is_some(), "{label}");
         }
     }
 }

@@ -5,30 +5,30 @@
 
 use foldhash::HashSet;
 
-use super::identity::made;
-use super::lines::{self, Envelope, Stamp};
-use super::plan::Plan;
+use super::copy_identity::made;
+use super::inserted_lines::{self, LineEnvelope, LineStamp};
+use super::plan::EditPlan;
 use super::repair::preserved;
-use super::{Loss, Refused};
-use crate::entry::Detail;
+use super::{EditError, LossKind};
+use crate::entry::LineDetail;
 use crate::graph;
 use crate::id::Id;
-use crate::log::Source;
+use crate::log::TranscriptSource;
 use crate::session::{Index, Session};
 use crate::time::Time;
-use crate::tokens;
+use crate::token_estimate;
+use crate::view::client_profile::ClientProfile;
 use crate::view::messages;
-use crate::view::profile::Profile;
 
 /// The lines that were put in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct SummaryLines {
     /// The compaction.
     pub boundary: Id,
     /// What is said instead of all before it.
     pub summary: Id,
     /// The first line that is kept behind it; give it to
-    /// [`Wanted::summarised`](super::check::Wanted::summarised).
+    /// [`Wanted::summarised`](super::check::ExpectedResult::summarised).
     pub first: Id,
 }
 
@@ -39,21 +39,21 @@ const LEAD: &str = "The beginning of this conversation was replaced by this summ
 ///
 /// Call it when the plan is settled: it says what the first line that stays follows.
 pub fn put(
-    plan: &mut Plan,
+    plan: &mut EditPlan,
     session: &Session,
-    source: &dyn Source,
+    source: &dyn TranscriptSource,
     first: Index,
     text: &str,
-) -> Result<Summary, Refused> {
-    let live = messages::live_lines(session, Profile::Strict);
+) -> Result<SummaryLines, EditError> {
+    let live = messages::live_lines(session, ClientProfile::Strict);
     let Some(place) = live.iter().position(|&at| at == first) else {
         let line = session.records.get(first as usize).map_or(0, |it| it.line);
-        return Err(Refused::new(format!(
+        return Err(EditError::new(format!(
             "the turn on line {line} is not sent to the model"
         )));
     };
     if preserved(session, &graph::links(session), &live).contains(&first) {
-        return Err(Refused::new(
+        return Err(EditError::new(
             "a later compaction kept this turn; choose a turn after that compaction".to_owned(),
         ));
     }
@@ -61,10 +61,12 @@ pub fn put(
     let before: Vec<Index> = live[..place].iter().copied().filter(stays).collect();
     let said = |at: &&Index| session.records[**at as usize].is_conversation();
     if !before.iter().any(|at| said(&at)) {
-        return Err(Refused::new("there is nothing before this turn".to_owned()));
+        return Err(EditError::new(
+            "there is nothing before this turn".to_owned(),
+        ));
     }
     let Some(first) = live[place..].iter().copied().find(stays) else {
-        return Err(Refused::new("this turn was removed".to_owned()));
+        return Err(EditError::new("this turn was removed".to_owned()));
     };
     let record = &session.records[first as usize];
     let own = record.uuid.clone().unwrap_or_else(|| Id::new(""));
@@ -72,29 +74,30 @@ pub fn put(
     let planned = plan.changes.get(&first).and_then(|change| change.time);
     let time = planned.or(record.at()).unwrap_or(Time(2));
     let at = |earlier: i64| Time((time.0 - earlier).max(0));
-    let envelope = Envelope::of(&session.bytes_of(source, record));
+    let envelope = LineEnvelope::of(&session.bytes_of(source, record));
     let blocks = before
         .iter()
         .filter(said)
         .flat_map(|&at| session.records[at as usize].blocks.clone());
     let sum: u64 = blocks
-        .map(|block| tokens::of_block(&session.blocks[block as usize]))
+        .map(|block| token_estimate::of_block(&session.blocks[block as usize]))
         .sum();
     let follows = before
         .iter()
         .rev()
         .find_map(|&at| session.records[at as usize].uuid.clone());
-    let stamp = |uuid, time| Stamp { uuid, time };
-    let line = lines::compact_boundary(&envelope, stamp(&boundary, at(2)), follows.as_ref(), sum);
+    let stamp = |uuid, time| LineStamp { uuid, time };
+    let line =
+        inserted_lines::compact_boundary(&envelope, stamp(&boundary, at(2)), follows.as_ref(), sum);
     plan.insert(first, line);
     let text = format!("{LEAD}\n\n{}", text.trim());
-    let line = lines::compact_summary(&envelope, stamp(&summary, at(1)), &boundary, &text);
+    let line = inserted_lines::compact_summary(&envelope, stamp(&summary, at(1)), &boundary, &text);
     plan.insert(first, line);
     plan.set_parent(first, Some(summary.clone()));
     let count = before.iter().filter(said).count() as u64;
-    plan.lose_tokens(Loss::Summarised, count, sum);
+    plan.lose_tokens(LossKind::Summarised, count, sum);
     unlead(plan, session, &live[place..]);
-    Ok(Summary {
+    Ok(SummaryLines {
         boundary,
         summary,
         first: own,
@@ -103,10 +106,10 @@ pub fn put(
 
 /// A line that says that the conversation goes on from before the summary would take it
 /// back there.
-fn unlead(plan: &mut Plan, session: &Session, kept: &[Index]) {
+fn unlead(plan: &mut EditPlan, session: &Session, kept: &[Index]) {
     let kept: HashSet<Index> = kept.iter().copied().collect();
     for (at, record) in session.records.iter().enumerate() {
-        if let Some(Detail::LastPrompt {
+        if let Some(LineDetail::LastPrompt {
             leaf: Some(leaf), ..
         }) = session.detail_of(record)
             && session.find(leaf).is_some_and(|leaf| !kept.contains(&leaf))

@@ -4,13 +4,13 @@
 //! which some of it was changed. A share of less than all never reaches the last turn, so one
 //! that is still going on keeps what the model needs to go on.
 
-use super::ages::Ages;
-use super::{Loss, Plan};
+use super::turn_age::TurnAges;
+use super::{EditPlan, LossKind};
 use crate::session::{Index, Session};
 
 /// How much of it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum ThinkingShare {
     /// All of it.
     All,
     /// That of the oldest turns, in percent of the turns; 100 and more is all.
@@ -18,11 +18,11 @@ pub enum Share {
 }
 
 /// Lets the thinking of the session itself go. Signatures of what stays are not touched.
-pub fn strip(session: &Session, plan: &mut Plan, share: Share) {
-    let ages = Ages::new(session, plan);
+pub fn strip(session: &Session, plan: &mut EditPlan, share: ThinkingShare) {
+    let ages = TurnAges::new(session, plan);
     let behind = match share {
-        Share::All => u32::MAX,
-        Share::Oldest(percent) => ages.behind(percent),
+        ThinkingShare::All => u32::MAX,
+        ThinkingShare::Oldest(percent) => ages.behind(percent),
     };
     for (at, record) in session.records.iter().enumerate() {
         let at = at as Index;
@@ -33,7 +33,7 @@ pub fn strip(session: &Session, plan: &mut Plan, share: Share) {
             let is_thinking = session.blocks[number as usize].kind.is_thinking();
             if is_thinking && !plan.is_removed(at, number) {
                 plan.remove_block(at, number);
-                plan.lose(session, at, Loss::Thinking, &[number]);
+                plan.lose(session, at, LossKind::Thinking, &[number]);
             }
         }
     }

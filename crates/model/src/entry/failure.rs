@@ -10,7 +10,7 @@ use crate::time::Time;
 
 /// A failure of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Failure {
+pub struct ApiFailure {
     /// What the client says about it.
     pub text: String,
     /// What kind of failure it is, such as `rate_limit`.
@@ -18,12 +18,12 @@ pub struct Failure {
     /// Which attempt it was, of how many: the client tries again by itself.
     pub attempt: Option<(u64, u64)>,
     /// When a limit is over.
-    pub resets: Option<Reset>,
+    pub resets: Option<LimitReset>,
 }
 
 /// When a limit is over, as the client says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reset {
+pub enum LimitReset {
     /// At this time.
     At(Time),
     /// When clocks in a zone show this.
@@ -39,9 +39,9 @@ pub enum Reset {
     },
 }
 
-impl Failure {
+impl ApiFailure {
     /// Reads the object of a line; `said` is what stands in it as a reply.
-    pub(super) fn read(bytes: &[u8], said: Option<&str>) -> Failure {
+    pub(super) fn read(bytes: &[u8], said: Option<&str>) -> ApiFailure {
         let text = |path: &[&str]| {
             let raw = json::find(bytes, path)?.of(bytes);
             let is_text = raw.first() == Some(&b'"');
@@ -58,20 +58,20 @@ impl Failure {
             .or_else(|| text(&["content"]))
             .unwrap_or_default();
         let limits = json::find(bytes, &["error", "rateLimits"]).map(|span| span.of(bytes));
-        Failure {
+        ApiFailure {
             kind: text(&["error"])
                 .or_else(|| text(&["apiError"]))
                 .map(Into::into),
             attempt: number(&["retryAttempt"]).zip(number(&["maxRetries"])),
-            resets: Reset::read(&words).or_else(|| limits.and_then(noted)),
+            resets: LimitReset::read(&words).or_else(|| limits.and_then(noted)),
             text: clip(words.trim(), HEAD),
         }
     }
 }
 
 /// A time in what the API said about its limits, under any name that speaks of a reset.
-fn noted(limits: &[u8]) -> Option<Reset> {
-    fn within(value: &serde_json::Value) -> Option<Reset> {
+fn noted(limits: &[u8]) -> Option<LimitReset> {
+    fn within(value: &serde_json::Value) -> Option<LimitReset> {
         let fields = value.as_object()?;
         let named = fields
             .iter()
@@ -82,7 +82,7 @@ fn noted(limits: &[u8]) -> Option<Reset> {
             _ => None,
         };
         let own = named.filter_map(|(_, value)| time(value)).max();
-        own.map(Reset::At)
+        own.map(LimitReset::At)
             .or_else(|| fields.values().find_map(within))
     }
     within(&json::value(limits))
@@ -94,14 +94,14 @@ fn seconds(number: i64) -> Time {
     Time(if is_seconds { number * 1000 } else { number })
 }
 
-impl Reset {
+impl LimitReset {
     /// Reads what a message says about the end of a limit.
-    pub fn read(text: &str) -> Option<Reset> {
+    pub fn read(text: &str) -> Option<LimitReset> {
         let text = text.to_ascii_lowercase();
         if let Some((_, behind)) = text.split_once("limit reached|") {
             let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
             let at = digits.parse().ok().filter(|at| *at > 1_000_000_000)?;
-            return Some(Reset::At(seconds(at)));
+            return Some(LimitReset::At(seconds(at)));
         }
         let (_, behind) = ["resets ", "reset at ", "resets at "]
             .iter()
@@ -119,8 +119,8 @@ impl Reset {
         offset: impl Fn(Option<&str>, Time) -> Option<i32>,
     ) -> Option<Time> {
         let (date, hour, minute, zone) = match self {
-            Reset::At(time) => return Some(*time),
-            Reset::Clock {
+            LimitReset::At(time) => return Some(*time),
+            LimitReset::Clock {
                 date,
                 hour,
                 minute,
@@ -156,7 +156,7 @@ impl Reset {
 }
 
 /// `3pm`, `8:20pm (Asia/Singapore)`, `Oct 9, 5pm (UTC)`, `Oct 9 at 17:00`.
-fn clock(text: &str) -> Option<Reset> {
+fn clock(text: &str) -> Option<LimitReset> {
     const MONTHS: [&str; 12] = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
@@ -198,7 +198,7 @@ fn clock(text: &str) -> Option<Reset> {
         _ => return None,
     };
     let valid = (0..24).contains(&hour) && (0..60).contains(&minute);
-    valid.then(|| Reset::Clock {
+    valid.then(|| LimitReset::Clock {
         date,
         hour,
         minute,
@@ -221,7 +221,7 @@ mod tests {
             Some(_) => None,
             None => Some(-5 * 3_600),
         };
-        let reset = Reset::read(text)?.after(at(from), offset)?;
+        let reset = LimitReset::read(text)?.after(at(from), offset)?;
         Some(reset.to_string())
     }
 
@@ -302,15 +302,15 @@ mod tests {
     #[test]
     fn a_retry_says_what_failed_and_how_often() {
         let line = br#"{"type":"system","subtype":"api_error","error":{"message":"429 {}","formatted":"429 slow down","rateLimits":{"five_hour":{"resetsAt":1767452400}}},"retryAttempt":2,"maxRetries":10}"#;
-        let failure = Failure::read(line, None);
+        let failure = ApiFailure::read(line, None);
         assert_eq!(failure.text, "429 slow down");
         assert_eq!(failure.attempt, Some((2, 10)));
         assert_eq!(
             failure.resets,
-            Some(Reset::At(at("2026-01-03T15:00:00.000Z")))
+            Some(LimitReset::At(at("2026-01-03T15:00:00.000Z")))
         );
         let line = br#"{"type":"assistant","error":"rate_limit","isApiErrorMessage":true}"#;
-        let failure = Failure::read(line, Some("You've hit your limit"));
+        let failure = ApiFailure::read(line, Some("You've hit your limit"));
         assert_eq!(failure.kind.as_deref(), Some("rate_limit"));
         assert_eq!((failure.attempt, failure.resets), (None, None));
     }

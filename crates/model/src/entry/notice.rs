@@ -2,8 +2,8 @@
 //! which, and what became of them.
 
 use super::is_over;
-use crate::input;
 use crate::json;
+use crate::user_input;
 
 /// A line says that a call started a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn agent_named_in(result: &[u8]) -> Option<&str> {
 
 /// What the client tells about a task in the background.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notice {
+pub struct TaskNotice {
     /// The task.
     pub task: Box<str>,
     /// The call that started it, if the text says.
@@ -55,27 +55,27 @@ pub struct Notice {
 /// The elements that tell of tasks.
 const ELEMENTS: [&str; 2] = ["task-notification", "bash-notification"];
 
-impl Notice {
+impl TaskNotice {
     /// Reads a text that begins with a notification. Several that came at once stand one behind
     /// the other, with words between such as where the output is.
-    pub fn read_all(text: &str) -> Vec<Notice> {
+    pub fn read_all(text: &str) -> Vec<TaskNotice> {
         let mut all = Vec::new();
-        let mut rest = Some(input::stripped(text));
+        let mut rest = Some(user_input::stripped(text));
         while let Some((one, behind)) = rest.and_then(element) {
-            all.extend(Notice::of_element(one));
+            all.extend(TaskNotice::of_element(one));
             rest = next_element(behind);
         }
         all
     }
 
-    fn of_element(text: &str) -> Option<Notice> {
+    fn of_element(text: &str) -> Option<TaskNotice> {
         let tag = |name: &str| {
             let (_, behind) = text.split_once(&format!("<{name}>"))?;
             let (inside, _) = behind.split_once(&format!("</{name}>"))?;
             Some(inside.trim()).filter(|inside| !inside.is_empty())
         };
         let task = tag("task-id").or_else(|| tag("shell-id"))?;
-        Some(Notice {
+        Some(TaskNotice {
             task: task.into(),
             call: tag("tool-use-id").map(Into::into),
             status: tag("status").map(Into::into),

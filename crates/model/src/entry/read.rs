@@ -5,28 +5,29 @@ use std::num::NonZeroU64;
 
 use compact_str::CompactString;
 
-use super::failure::Failure;
+use super::failure::ApiFailure;
 use super::{
-    AgentClue, Boundary, ClueSource, Detail, Entry, HEAD, Kind, MessageHead, Notice, Parent,
-    Queueing, Summary, TitleSource, agent_named_in, clip, media_note, text_of,
+    AgentClue, ClueSource, CompactBoundary, Entry, HEAD, LineDetail, LineKind, MessageHead,
+    ParentId, QueueOperation, SummaryTitle, TaskNotice, TitleSource, agent_named_in, clip,
+    media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
-use crate::hook;
+use crate::hook_events;
 use crate::id::Id;
-use crate::input::{self, Facts, Input, InputKinds};
-use crate::json::{self, Bad, Cursor, LONGEST_NAME, Span};
-use crate::known::{self, Shape, UnknownNames};
+use crate::json::{self, JsonCursor, JsonError, LONGEST_NAME, Span};
+use crate::known_names::{self, NestedFieldNames, UnknownNames};
 use crate::time::Time;
 use crate::title;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
+use crate::user_input::{self, InputKinds, UserInput, UserLineFacts};
 
 /// Everything read from the top of a line before its kind is known.
 #[derive(Default)]
-struct Parts<'a> {
+struct EntryFields<'a> {
     kind: Option<Cow<'a, str>>,
     subtype: Option<Cow<'a, str>>,
     uuid: Option<Id>,
-    parent: Parent,
+    parent: ParentId,
     logical_parent: Option<Id>,
     session: Option<Id>,
     time: Option<Cow<'a, str>>,
@@ -63,8 +64,8 @@ struct Parts<'a> {
     message: MessageHead,
     blocks: Vec<Block>,
     content: Vec<Block>,
-    boundary: Boundary,
-    nested: Nested<'a>,
+    boundary: CompactBoundary,
+    nested: NestedFields<'a>,
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
     result_task: Option<Box<str>>,
@@ -76,7 +77,7 @@ struct Parts<'a> {
 
 /// What `attachment` and `data` (of progress lines) say.
 #[derive(Default)]
-struct Nested<'a> {
+struct NestedFields<'a> {
     kind: Option<Cow<'a, str>>,
     human: bool,
     text: Option<String>,
@@ -85,7 +86,7 @@ struct Nested<'a> {
     trouble: bool,
 }
 
-type Read<T> = Result<T, Bad>;
+type FieldResult<T> = Result<T, JsonError>;
 
 /// Reads the object at `at`: the entry (none if it is another value), where it ended, and
 /// whether it held raw control characters.
@@ -93,11 +94,11 @@ pub(super) fn object(
     line: &[u8],
     text: Option<&str>,
     at: usize,
-) -> Read<(Option<Entry>, usize, bool)> {
-    let mut cursor = Cursor::within(line, text, at);
+) -> FieldResult<(Option<Entry>, usize, bool)> {
+    let mut cursor = JsonCursor::within(line, text, at);
     cursor.peek();
     let start = cursor.position();
-    let mut parts = Parts::default();
+    let mut parts = EntryFields::default();
     let is_object = cursor.object(|c, key| parts.field(c, line, key))?;
     let span = Span::new(start, cursor.position());
     let entry = is_object.then(|| parts.entry(span, line));
@@ -105,34 +106,34 @@ pub(super) fn object(
 }
 
 /// A text that names something: not if it is too long to be a name.
-fn name<'a>(cursor: &mut Cursor<'a>) -> Read<Option<Cow<'a, str>>> {
+fn name<'a>(cursor: &mut JsonCursor<'a>) -> FieldResult<Option<Cow<'a, str>>> {
     Ok(cursor.text()?.filter(|text| text.len() <= LONGEST_NAME))
 }
 
-fn boxed(cursor: &mut Cursor<'_>) -> Read<Option<Box<str>>> {
+fn boxed(cursor: &mut JsonCursor<'_>) -> FieldResult<Option<Box<str>>> {
     Ok(name(cursor)?.map(Box::from))
 }
 
 /// Names that are nearly always short enough to need no memory of their own.
-fn short(cursor: &mut Cursor<'_>) -> Read<Option<CompactString>> {
+fn short(cursor: &mut JsonCursor<'_>) -> FieldResult<Option<CompactString>> {
     cursor.name()
 }
 
-fn id(cursor: &mut Cursor<'_>) -> Read<Option<Id>> {
+fn id(cursor: &mut JsonCursor<'_>) -> FieldResult<Option<Id>> {
     Ok(name(cursor)?.map(|text| Id::new(&text)))
 }
 
-fn owned(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
+fn owned(cursor: &mut JsonCursor<'_>) -> FieldResult<Option<String>> {
     Ok(name(cursor)?.map(Cow::into_owned))
 }
 
 /// A title, as much of it as anybody shows.
-fn title(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
+fn title(cursor: &mut JsonCursor<'_>) -> FieldResult<Option<String>> {
     Ok(cursor.text()?.map(|text| clip(&text, LONGEST_NAME)))
 }
 
-impl<'a> Parts<'a> {
-    fn field(&mut self, c: &mut Cursor<'a>, line: &[u8], key: &str) -> Read<()> {
+impl<'a> EntryFields<'a> {
+    fn field(&mut self, c: &mut JsonCursor<'a>, line: &[u8], key: &str) -> FieldResult<()> {
         match key {
             "type" => self.kind = name(c)?,
             // On nearly every line, and nothing to learn from.
@@ -214,7 +215,7 @@ impl<'a> Parts<'a> {
             "toolUseResult" => self.tool_result(c)?,
             _ => {
                 c.skip()?;
-                if !known::is_field(key) {
+                if !known_names::is_field(key) {
                     self.unknown.add("field ", key);
                 }
             }
@@ -222,7 +223,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    fn tool_result(&mut self, c: &mut Cursor<'_>) -> Read<()> {
+    fn tool_result(&mut self, c: &mut JsonCursor<'_>) -> FieldResult<()> {
         c.object(|c, key| {
             match key {
                 "agentId" => self.result_agent = boxed(c)?,
@@ -273,19 +274,21 @@ impl<'a> Parts<'a> {
         let kind = self.kind(&kind_name, &label);
         let detail = self.detail(kind, &kind_name, line);
         let notices = match &detail {
-            None if kind == Kind::User && matches!(input, Input::Machine | Input::Meta) => {
-                Notice::read_all(&text_of(&self.blocks, line))
+            None if kind == LineKind::User
+                && matches!(input, UserInput::Machine | UserInput::Meta) =>
+            {
+                TaskNotice::read_all(&text_of(&self.blocks, line))
             }
-            Some(Detail::Queued { text, .. }) => Notice::read_all(text),
-            Some(Detail::Queue {
-                operation: Queueing::Enqueue,
+            Some(LineDetail::Queued { text, .. }) => TaskNotice::read_all(text),
+            Some(LineDetail::Queue {
+                operation: QueueOperation::Enqueue,
                 text: Some(text),
-            }) => Notice::read_all(text),
+            }) => TaskNotice::read_all(text),
             _ => Vec::new(),
         };
         let clues = self.clues(&label, input, &notices, line);
-        let failed = kind == Kind::ApiError || self.api_error;
-        let failure = failed.then(|| Box::new(Failure::read(span.of(line), head.as_deref())));
+        let failed = kind == LineKind::ApiError || self.api_error;
+        let failure = failed.then(|| Box::new(ApiFailure::read(span.of(line), head.as_deref())));
         Entry {
             span,
             kind,
@@ -340,12 +343,12 @@ impl<'a> Parts<'a> {
     fn clues(
         &mut self,
         label: &str,
-        input: Input,
-        notices: &[Notice],
+        input: UserInput,
+        notices: &[TaskNotice],
         line: &[u8],
     ) -> Vec<AgentClue> {
         if !notices.is_empty() {
-            return notices.iter().filter_map(Notice::clue).collect();
+            return notices.iter().filter_map(TaskNotice::clue).collect();
         }
         if label == "progress/agent_progress" {
             let both = self.nested.agent.take().zip(self.source_call.clone());
@@ -353,7 +356,7 @@ impl<'a> Parts<'a> {
             let clue = both.map(|(agent, call)| AgentClue { agent, call, from });
             return clue.into_iter().collect();
         }
-        if input != Input::Results || self.result_agent.is_some() {
+        if input != UserInput::Results || self.result_agent.is_some() {
             return Vec::new();
         }
         let results = self.blocks.iter();
@@ -376,10 +379,12 @@ impl<'a> Parts<'a> {
             _ => None,
         };
         match sub {
-            None => known::label(kind).map_or_else(|| Cow::Owned(kind.to_owned()), Cow::Borrowed),
+            None => {
+                known_names::label(kind).map_or_else(|| Cow::Owned(kind.to_owned()), Cow::Borrowed)
+            }
             Some(sub) => {
                 let whole = format!("{kind}/{sub}");
-                known::label(&whole).map_or(Cow::Owned(whole), Cow::Borrowed)
+                known_names::label(&whole).map_or(Cow::Owned(whole), Cow::Borrowed)
             }
         }
     }
@@ -395,17 +400,17 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn reading(&self, kind: &str, line: &[u8]) -> (Input, InputKinds, Option<String>) {
+    fn reading(&self, kind: &str, line: &[u8]) -> (UserInput, InputKinds, Option<String>) {
         match kind {
             "user" => {
                 let facts = self.facts();
                 if facts.results {
-                    return (Input::Results, InputKinds::TOOL_RESULT, None);
+                    return (UserInput::Results, InputKinds::TOOL_RESULT, None);
                 }
                 let text = text_of(&self.blocks, line);
-                let input = input::classify(&text, facts);
+                let input = user_input::classify(&text, facts);
                 let head = input.opens_turn().then(|| self.prompt_head(&text));
-                (input, input::kinds(&text, facts), head)
+                (input, user_input::kinds(&text, facts), head)
             }
             "assistant" => {
                 let last = self
@@ -415,24 +420,24 @@ impl<'a> Parts<'a> {
                     .find(|block| block.kind == BlockKind::Text && !block.blank);
                 let head = last
                     .map(|block| clip(&json::string_head(block.body().of(line), HEAD * 4), HEAD));
-                (Input::Machine, InputKinds::default(), head)
+                (UserInput::Machine, InputKinds::default(), head)
             }
-            _ => (Input::Machine, InputKinds::default(), None),
+            _ => (UserInput::Machine, InputKinds::default(), None),
         }
     }
 
     /// The heading of a plan that was handed over, where it stands behind the first characters
     /// of the prompt.
-    fn heading(&self, input: Input, head: Option<&str>, line: &[u8]) -> Option<Box<str>> {
-        let head = head.filter(|head| input == Input::Plan && !title::has_heading(head))?;
+    fn heading(&self, input: UserInput, head: Option<&str>, line: &[u8]) -> Option<Box<str>> {
+        let head = head.filter(|head| input == UserInput::Plan && !title::has_heading(head))?;
         let text = text_of(&self.blocks, line);
-        let heading = title::of_prompt(input::stripped(&text));
+        let heading = title::of_prompt(user_input::stripped(&text));
         let is_other = heading != title::of_prompt(head);
         is_other.then(|| clip(heading, HEAD).into_boxed_str())
     }
 
     fn prompt_head(&self, text: &str) -> String {
-        let text = input::readable(text);
+        let text = user_input::readable(text);
         if text.is_empty() {
             media_note(&self.blocks)
         } else {
@@ -440,9 +445,9 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn facts(&self) -> Facts<'_> {
+    fn facts(&self) -> UserLineFacts<'_> {
         let has = |kinds: &[BlockKind]| self.blocks.iter().any(|block| kinds.contains(&block.kind));
-        Facts {
+        UserLineFacts {
             results: has(&[BlockKind::ToolResult]),
             media: has(&[BlockKind::Image, BlockKind::Document]),
             meta: self.meta,
@@ -454,57 +459,57 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn kind(&self, kind: &str, label: &str) -> Kind {
+    fn kind(&self, kind: &str, label: &str) -> LineKind {
         match kind {
-            "user" => Kind::User,
-            "assistant" => Kind::Assistant,
+            "user" => LineKind::User,
+            "assistant" => LineKind::Assistant,
             "system" => match self.subtype.as_deref() {
-                Some("compact_boundary") => Kind::CompactBoundary,
-                Some("microcompact_boundary") => Kind::MicroBoundary,
-                Some("turn_duration") => Kind::TurnDuration,
-                Some("stop_hook_summary") => Kind::StopHookSummary,
-                Some("local_command") => Kind::LocalCommand,
-                Some("api_error") => Kind::ApiError,
-                _ => Kind::System,
+                Some("compact_boundary") => LineKind::CompactBoundary,
+                Some("microcompact_boundary") => LineKind::MicroBoundary,
+                Some("turn_duration") => LineKind::TurnDuration,
+                Some("stop_hook_summary") => LineKind::StopHookSummary,
+                Some("local_command") => LineKind::LocalCommand,
+                Some("api_error") => LineKind::ApiError,
+                _ => LineKind::System,
             },
-            "progress" => Kind::Progress,
-            "attachment" if label == "attachment/queued_command" => Kind::QueuedCommand,
-            "attachment" => Kind::Attachment,
-            "queue-operation" => Kind::Queue,
-            "summary" => Kind::Summary,
-            "custom-title" | "ai-title" | "agent-name" => Kind::Title,
-            "last-prompt" => Kind::LastPrompt,
-            "permission-mode" => Kind::PermissionMode,
-            "pr-link" => Kind::PrLink,
-            "file-history-snapshot" | "file-history-delta" => Kind::FileHistory,
-            _ if known::label(kind).is_some() => Kind::Bookkeeping,
-            _ => Kind::Unknown,
+            "progress" => LineKind::Progress,
+            "attachment" if label == "attachment/queued_command" => LineKind::QueuedCommand,
+            "attachment" => LineKind::Attachment,
+            "queue-operation" => LineKind::Queue,
+            "summary" => LineKind::Summary,
+            "custom-title" | "ai-title" | "agent-name" => LineKind::Title,
+            "last-prompt" => LineKind::LastPrompt,
+            "permission-mode" => LineKind::PermissionMode,
+            "pr-link" => LineKind::PrLink,
+            "file-history-snapshot" | "file-history-delta" => LineKind::FileHistory,
+            _ if known_names::label(kind).is_some() => LineKind::Bookkeeping,
+            _ => LineKind::Unknown,
         }
     }
 
-    fn detail(&mut self, kind: Kind, name: &str, line: &[u8]) -> Option<Detail> {
+    fn detail(&mut self, kind: LineKind, name: &str, line: &[u8]) -> Option<LineDetail> {
         let text = |text: &mut Option<String>| text.take().unwrap_or_default();
         Some(match kind {
-            Kind::CompactBoundary | Kind::MicroBoundary => {
-                Detail::Boundary(Box::new(std::mem::take(&mut self.boundary)))
+            LineKind::CompactBoundary | LineKind::MicroBoundary => {
+                LineDetail::Boundary(Box::new(std::mem::take(&mut self.boundary)))
             }
-            Kind::TurnDuration => {
-                Detail::Duration(u32::try_from(self.duration?).unwrap_or(u32::MAX))
+            LineKind::TurnDuration => {
+                LineDetail::Duration(u32::try_from(self.duration?).unwrap_or(u32::MAX))
             }
-            Kind::Bookkeeping if name == "tag" => Detail::Tag(self.tag.take()?.into()),
-            Kind::QueuedCommand => Detail::Queued {
+            LineKind::Bookkeeping if name == "tag" => LineDetail::Tag(self.tag.take()?.into()),
+            LineKind::QueuedCommand => LineDetail::Queued {
                 human: self.nested.human,
                 text: text(&mut self.nested.text).into(),
             },
-            Kind::Queue => Detail::Queue {
-                operation: Queueing::of(self.operation.as_deref().unwrap_or_default()),
+            LineKind::Queue => LineDetail::Queue {
+                operation: QueueOperation::of(self.operation.as_deref().unwrap_or_default()),
                 text: (!self.content.is_empty()).then(|| text_of(&self.content, line).into()),
             },
-            Kind::Summary => Detail::Summary(Box::new(Summary {
+            LineKind::Summary => LineDetail::Summary(Box::new(SummaryTitle {
                 text: text(&mut self.title),
                 leaf: self.leaf.take(),
             })),
-            Kind::Title => Detail::Title {
+            LineKind::Title => LineDetail::Title {
                 source: match name {
                     "custom-title" => TitleSource::Custom,
                     "ai-title" => TitleSource::Ai,
@@ -512,28 +517,28 @@ impl<'a> Parts<'a> {
                 },
                 text: text(&mut self.title).into(),
             },
-            Kind::LastPrompt => Detail::LastPrompt {
+            LineKind::LastPrompt => LineDetail::LastPrompt {
                 leaf: self.leaf.take(),
                 explicit: self.explicit,
             },
-            Kind::PrLink => Detail::PrLink(text(&mut self.url).into()),
+            LineKind::PrLink => LineDetail::PrLink(text(&mut self.url).into()),
             _ => return None,
         })
     }
 }
 
-fn parent(c: &mut Cursor<'_>) -> Read<Parent> {
+fn parent(c: &mut JsonCursor<'_>) -> FieldResult<ParentId> {
     // An empty text names nothing.
     Ok(match c.text()?.filter(|text| !text.is_empty()) {
-        Some(text) => Parent::Is(Id::new(&text)),
-        None => Parent::Null,
+        Some(text) => ParentId::Is(Id::new(&text)),
+        None => ParentId::Null,
     })
 }
 
 /// Passes over the object at this place of a line, or a list of them, and notes names within that
 /// were never seen.
-fn fields(c: &mut Cursor<'_>, path: &str, unknown: &mut UnknownNames) -> Read<()> {
-    match known::shape(path) {
+fn fields(c: &mut JsonCursor<'_>, path: &str, unknown: &mut UnknownNames) -> FieldResult<()> {
+    match known_names::shape(path) {
         Some(shape) => shaped(c, shape, unknown),
         None => c.skip().map(drop),
     }
@@ -542,7 +547,11 @@ fn fields(c: &mut Cursor<'_>, path: &str, unknown: &mut UnknownNames) -> Read<()
 /// The fields of a map are names that somebody gave; more of its values tell nothing new.
 const VALUES: usize = 8;
 
-fn shaped(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) -> Read<()> {
+fn shaped(
+    c: &mut JsonCursor<'_>,
+    shape: &NestedFieldNames,
+    unknown: &mut UnknownNames,
+) -> FieldResult<()> {
     if c.peek() == Some(b'[') {
         // A list within the list is passed over, so that nothing nests without end.
         return c.array(|c| shaped_object(c, shape, unknown)).map(drop);
@@ -550,7 +559,11 @@ fn shaped(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) -> Read
     shaped_object(c, shape, unknown)
 }
 
-fn shaped_object(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) -> Read<()> {
+fn shaped_object(
+    c: &mut JsonCursor<'_>,
+    shape: &NestedFieldNames,
+    unknown: &mut UnknownNames,
+) -> FieldResult<()> {
     if let Some(each) = shape.each() {
         first_values(c.ahead(), each, unknown);
         return c.skip().map(drop);
@@ -566,14 +579,14 @@ fn shaped_object(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) 
 }
 
 /// Notes what is new in the first values of a map; there may be hundreds on each line.
-fn first_values(mut c: Cursor<'_>, each: &Shape, unknown: &mut UnknownNames) {
+fn first_values(mut c: JsonCursor<'_>, each: &NestedFieldNames, unknown: &mut UnknownNames) {
     let mut values = 0;
     // What is wrong with the line is told by whoever passes over all of it.
     let _ = c.object(|c, _| {
         values += 1;
         match values <= VALUES {
             true => shaped_object(c, each, unknown),
-            false => Err(Bad {
+            false => Err(JsonError {
                 at: 0,
                 why: "enough was seen",
             }),
@@ -582,8 +595,13 @@ fn first_values(mut c: Cursor<'_>, each: &Shape, unknown: &mut UnknownNames) {
 }
 
 /// Passes over a field of the object at this place of a line.
-fn other(c: &mut Cursor<'_>, path: &str, key: &str, unknown: &mut UnknownNames) -> Read<()> {
-    let Some(shape) = known::shape(path) else {
+fn other(
+    c: &mut JsonCursor<'_>,
+    path: &str,
+    key: &str,
+    unknown: &mut UnknownNames,
+) -> FieldResult<()> {
+    let Some(shape) = known_names::shape(path) else {
         return c.skip().map(drop);
     };
     note_in(shape, key, unknown);
@@ -594,18 +612,18 @@ fn other(c: &mut Cursor<'_>, path: &str, key: &str, unknown: &mut UnknownNames) 
 }
 
 /// Notes a name within an object of a line if it was never seen there.
-fn note_in(shape: &Shape, key: &str, unknown: &mut UnknownNames) {
+fn note_in(shape: &NestedFieldNames, key: &str, unknown: &mut UnknownNames) {
     if !shape.has(key) {
         unknown.add(&format!("field {}.", shape.path()), key);
     }
 }
 
 fn nested_text(
-    c: &mut Cursor<'_>,
+    c: &mut JsonCursor<'_>,
     parent: &str,
     wanted: &str,
     unknown: &mut UnknownNames,
-) -> Read<Option<String>> {
+) -> FieldResult<Option<String>> {
     let mut found = None;
     c.object(|c, key| {
         if key == wanted {
@@ -620,16 +638,16 @@ fn nested_text(
 
 /// A [`MessageHead`] where it stands in the line.
 #[derive(Clone, Debug, Default)]
-pub struct Head<'a> {
+pub struct MessageHeadRef<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) model: Option<Cow<'a, str>>,
     pub(super) usage: Option<Usage>,
-    pub(super) terms: Terms,
+    pub(super) terms: PricingTerms,
     pub(super) stop: Option<Cow<'a, str>>,
     pub(super) time: Option<Time>,
 }
 
-impl Head<'_> {
+impl MessageHeadRef<'_> {
     fn keep(self) -> MessageHead {
         MessageHead {
             id: self.id.map(Box::from),
@@ -644,12 +662,12 @@ impl Head<'_> {
 
 /// The message head, and the role it names.
 pub(super) fn message<'a>(
-    c: &mut Cursor<'a>,
+    c: &mut JsonCursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
     unknown: &mut UnknownNames,
-) -> Read<(Head<'a>, Option<Cow<'a, str>>)> {
-    let mut head = Head::default();
+) -> FieldResult<(MessageHeadRef<'a>, Option<Cow<'a, str>>)> {
+    let mut head = MessageHeadRef::default();
     let mut role = None;
     let mut content = Vec::new();
     let wants_content = blocks.is_some();
@@ -673,7 +691,7 @@ pub(super) fn message<'a>(
             "stop_details" if wants_content => fields(c, "message.stop_details", unknown)?,
             _ => {
                 c.skip()?;
-                if wants_content && !known::is_message_field(key) {
+                if wants_content && !known_names::is_message_field(key) {
                     unknown.add("field message.", key);
                 }
             }
@@ -688,7 +706,7 @@ pub(super) fn message<'a>(
 
 /// What a line of an old client says its message cost, in picodollars. Nothing is what it says
 /// where it did not know.
-pub(super) fn stated(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<NonZeroU64>> {
+pub(super) fn stated(c: &mut JsonCursor<'_>, line: &[u8]) -> FieldResult<Option<NonZeroU64>> {
     let span = c.skip()?;
     let text = std::str::from_utf8(span.of(line)).unwrap_or_default();
     let dollars = text.parse().unwrap_or(0.0_f64);
@@ -704,15 +722,15 @@ pub(super) fn stated(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<NonZeroU64>
 /// The `usage` of a message: tokens, and what else decides the price.
 /// Names in it that were never seen are noted if somebody wants them.
 fn usage(
-    c: &mut Cursor<'_>,
+    c: &mut JsonCursor<'_>,
     mut unknown: Option<&mut UnknownNames>,
-) -> Read<(Option<Usage>, Terms)> {
-    let mut other = |c: &mut Cursor<'_>, path: &str, key: &str| match &mut unknown {
+) -> FieldResult<(Option<Usage>, PricingTerms)> {
+    let mut other = |c: &mut JsonCursor<'_>, path: &str, key: &str| match &mut unknown {
         Some(unknown) => other(c, path, key, unknown),
         None => c.skip().map(drop),
     };
     let mut usage = Usage::default();
-    let mut terms = Terms::default();
+    let mut terms = PricingTerms::default();
     let mut writes = 0;
     let is_object = c.object(|c, key| {
         match key {
@@ -765,11 +783,11 @@ fn usage(
 const MOST_PRESERVED: usize = 100_000;
 
 fn boundary(
-    c: &mut Cursor<'_>,
+    c: &mut JsonCursor<'_>,
     parent: &str,
-    boundary: &mut Boundary,
+    boundary: &mut CompactBoundary,
     unknown: &mut UnknownNames,
-) -> Read<()> {
+) -> FieldResult<()> {
     c.object(|c, key| {
         match key {
             "trigger" => boundary.trigger = boxed(c)?,
@@ -812,14 +830,14 @@ fn boundary(
 }
 
 fn nested<'a>(
-    c: &mut Cursor<'a>,
+    c: &mut JsonCursor<'a>,
     parent: &str,
     line: &[u8],
     unknown: &mut UnknownNames,
-) -> Read<Nested<'a>> {
-    let mut nested = Nested {
+) -> FieldResult<NestedFields<'a>> {
+    let mut nested = NestedFields {
         human: true,
-        ..Nested::default()
+        ..NestedFields::default()
     };
     c.object(|c, key| {
         match key {
@@ -834,14 +852,14 @@ fn nested<'a>(
                 let blocks = block::read(c, line, &mut UnknownNames::default())?;
                 nested.text = Some(text_of(&blocks, line).into_owned());
             }
-            "message" => nested.copy = copied(c, line)?.map(Head::keep),
+            "message" => nested.copy = copied(c, line)?.map(MessageHeadRef::keep),
             "agentId" => nested.agent = boxed(c)?,
             "blockingError" => {
                 nested.trouble = true;
                 other(c, parent, key, unknown)?;
             }
             "hookEvent" => {
-                if let Some(event) = name(c)?.filter(|event| !hook::is_event(event)) {
+                if let Some(event) = name(c)?.filter(|event| !hook_events::is_event(event)) {
                     unknown.add("hook event ", &event);
                 }
             }
@@ -857,7 +875,10 @@ fn nested<'a>(
 }
 
 /// `data.message` of an `agent_progress` line is a whole line of the sub-agent.
-pub(super) fn copied<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Option<Head<'a>>> {
+pub(super) fn copied<'a>(
+    c: &mut JsonCursor<'a>,
+    line: &[u8],
+) -> FieldResult<Option<MessageHeadRef<'a>>> {
     let mut copy = None;
     c.object(|c, key| {
         match key {
@@ -866,7 +887,7 @@ pub(super) fn copied<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Option<Head<'a
         }
         Ok(())
     })?;
-    let by_model = |(head, role): (Head<'a>, Option<Cow<'_, str>>)| {
+    let by_model = |(head, role): (MessageHeadRef<'a>, Option<Cow<'_, str>>)| {
         (role.as_deref() == Some("assistant")).then_some(head)
     };
     Ok(copy.and_then(by_model))

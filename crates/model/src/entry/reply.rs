@@ -5,20 +5,20 @@
 
 use std::borrow::Cow;
 
-use super::read::{Head, copied, message, stated};
+use super::read::{MessageHeadRef, copied, message, stated};
 use crate::id::Id;
-use crate::json::{Bad, Cursor};
-use crate::known::UnknownNames;
+use crate::json::{JsonCursor, JsonError};
+use crate::known_names::UnknownNames;
 use crate::time::Time;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
 
 /// Every line that tells tokens holds these bytes; most lines do not.
 pub const MARK: &[u8] = b"\"usage\"";
 
 /// A line's part of a reply.
 #[derive(Clone, Debug, Default)]
-pub struct Reply<'a> {
-    head: Head<'a>,
+pub struct ReplyLine<'a> {
+    head: MessageHeadRef<'a>,
     /// A copy of a sub-agent's message in its parent's progress, not the message itself.
     pub copy: bool,
     /// Marked as belonging to a sub-agent.
@@ -33,7 +33,7 @@ pub struct Reply<'a> {
     pub version: Option<Cow<'a, str>>,
 }
 
-impl Reply<'_> {
+impl ReplyLine<'_> {
     /// The id of its message.
     pub fn id(&self) -> Option<&str> {
         self.head.id.as_deref()
@@ -50,7 +50,7 @@ impl Reply<'_> {
     }
 
     /// What else decides the price.
-    pub fn terms(&self) -> Terms {
+    pub fn terms(&self) -> PricingTerms {
         self.head.terms
     }
 
@@ -62,7 +62,7 @@ impl Reply<'_> {
 
 /// Where a line says it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct LineOrigin {
     /// Working directory.
     pub cwd: Option<String>,
     /// The session.
@@ -72,7 +72,7 @@ pub struct Origin {
 }
 
 /// Hands out the replies of a line. What cannot be read has none.
-pub fn replies(line: &[u8], mut each: impl FnMut(Reply<'_>)) {
+pub fn replies(line: &[u8], mut each: impl FnMut(ReplyLine<'_>)) {
     let mut at = if line.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -93,9 +93,9 @@ pub fn replies(line: &[u8], mut each: impl FnMut(Reply<'_>)) {
 }
 
 /// Where a line says it was written.
-pub fn origin(line: &[u8]) -> Origin {
-    let mut origin = Origin::default();
-    let mut cursor = Cursor::new(line);
+pub fn origin(line: &[u8]) -> LineOrigin {
+    let mut origin = LineOrigin::default();
+    let mut cursor = JsonCursor::new(line);
     // What was read before a line goes wrong still counts.
     let _ = cursor.object(|c, key| {
         let slot = match key {
@@ -114,9 +114,9 @@ fn object<'a>(
     line: &'a [u8],
     text: Option<&'a str>,
     at: usize,
-) -> Result<(Option<Reply<'a>>, usize), Bad> {
-    let mut cursor = Cursor::within(line, text, at);
-    let mut reply = Reply::default();
+) -> Result<(Option<ReplyLine<'a>>, usize), JsonError> {
+    let mut cursor = JsonCursor::within(line, text, at);
+    let mut reply = ReplyLine::default();
     let mut inner = None;
     let (mut kind, mut role, mut time, mut cost) = (None, None, None, None);
     let is_object = cursor.object(|c, key| {
@@ -162,7 +162,7 @@ fn object<'a>(
             reply.head.terms.stated = cost;
             Some(reply)
         }
-        (_, Some(head)) => Some(Reply {
+        (_, Some(head)) => Some(ReplyLine {
             head,
             copy: true,
             ..reply

@@ -14,7 +14,7 @@ use crate::text::{self, ESCAPE};
 
 /// Whether capitals matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Case {
+pub enum CaseMode {
     /// Only if the query has some.
     #[default]
     Smart,
@@ -26,7 +26,7 @@ pub enum Case {
 
 /// Why a query cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bad {
+pub enum QueryError {
     /// There is nothing to look for.
     Empty,
     /// A regular expression that makes no sense.
@@ -42,7 +42,7 @@ pub enum Bad {
 
 /// What somebody looks for.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct TextQuery {
     /// For decoded text.
     pub(super) exact: Regex,
     /// For lines as they are written; `None` where every line must be read.
@@ -51,30 +51,30 @@ pub struct Query {
     pub(super) colours: bool,
 }
 
-impl Query {
+impl TextQuery {
     /// Looks for exactly this text.
-    pub fn literal(text: &str, case: Case) -> Result<Query, Bad> {
+    pub fn literal(text: &str, case: CaseMode) -> Result<TextQuery, QueryError> {
         if text.is_empty() {
-            return Err(Bad::Empty);
+            return Err(QueryError::Empty);
         }
         let capitals = text.chars().any(char::is_uppercase);
-        Query::new(&regex_syntax::escape(text), case, capitals)
+        TextQuery::new(&regex_syntax::escape(text), case, capitals)
     }
 
     /// Looks for what a regular expression matches; `^` and `$` are the ends of a line of
     /// text.
-    pub fn regex(pattern: &str, case: Case) -> Result<Query, Bad> {
+    pub fn regex(pattern: &str, case: CaseMode) -> Result<TextQuery, QueryError> {
         if pattern.is_empty() {
-            return Err(Bad::Empty);
+            return Err(QueryError::Empty);
         }
-        Query::new(pattern, case, has_capitals(pattern))
+        TextQuery::new(pattern, case, has_capitals(pattern))
     }
 
-    fn new(pattern: &str, case: Case, capitals: bool) -> Result<Query, Bad> {
+    fn new(pattern: &str, case: CaseMode, capitals: bool) -> Result<TextQuery, QueryError> {
         let fold = match case {
-            Case::Smart => !capitals,
-            Case::Ignore => true,
-            Case::Exact => false,
+            CaseMode::Smart => !capitals,
+            CaseMode::Ignore => true,
+            CaseMode::Exact => false,
         };
         let hir = regex_syntax::ParserBuilder::new()
             .case_insensitive(fold)
@@ -86,11 +86,11 @@ impl Query {
             .case_insensitive(fold)
             .multi_line(true)
             .build()
-            .map_err(|_| Bad::TooLarge)?;
+            .map_err(|_| QueryError::TooLarge)?;
         // What matches nothing at all is found on every line.
         let anywhere = hir.properties().minimum_len() == Some(0);
         let written = (!anywhere).then(|| Regex::new(&written(&hir).to_string()).ok());
-        Ok(Query {
+        Ok(TextQuery {
             exact,
             written: written.flatten(),
             colours: can_hold(&hir, char::from(ESCAPE)),
@@ -121,7 +121,7 @@ impl Query {
     }
 }
 
-fn bad(pattern: &str, error: &regex_syntax::Error) -> Bad {
+fn bad(pattern: &str, error: &regex_syntax::Error) -> QueryError {
     let (start, why) = match error {
         regex_syntax::Error::Parse(error) => (error.span().start.offset, error.kind().to_string()),
         regex_syntax::Error::Translate(error) => {
@@ -130,7 +130,7 @@ fn bad(pattern: &str, error: &regex_syntax::Error) -> Bad {
         _ => (0, error.to_string()),
     };
     let before = pattern.get(..start).unwrap_or_default();
-    Bad::Regex {
+    QueryError::Regex {
         at: before.chars().count(),
         why,
     }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::secrets::Secrets;
+use crate::secrets::SecretFinder;
 
 /// A match and the text around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snippet {
+pub struct MatchSnippet {
     /// What stands before it.
     pub before: String,
     /// What matched.
@@ -15,7 +15,7 @@ pub struct Snippet {
     pub after: String,
 }
 
-impl Snippet {
+impl MatchSnippet {
     /// All of it.
     pub fn whole(&self) -> String {
         format!("{}{}{}", self.before, self.hit, self.after)
@@ -30,7 +30,7 @@ const LONGEST: usize = 400;
 
 /// The match at `range` with the rest of its line and `lines` more on each side. Long lines
 /// are cut. Every text that search shows is made here.
-pub fn snippet(text: &str, range: Range<usize>, lines: usize) -> Snippet {
+pub fn snippet(text: &str, range: Range<usize>, lines: usize) -> MatchSnippet {
     let room = room(lines);
     let (before, hit, after) = (
         &text[..range.start],
@@ -44,7 +44,7 @@ pub fn snippet(text: &str, range: Range<usize>, lines: usize) -> Snippet {
     let cut = if first > 0 { "…" } else { "" };
     let end = memchr::memchr_iter(b'\n', after.as_bytes()).nth(lines);
     let rest = &after[..end.unwrap_or(after.len())];
-    Snippet {
+    MatchSnippet {
         before: format!("{cut}{}", &kept[first..]),
         hit: clipped(hit, LONGEST),
         after: clipped(rest.strip_suffix('\r').unwrap_or(rest), room),
@@ -62,7 +62,12 @@ const REACH: usize = 4096;
 
 /// The match at `range` as [`snippet`] has it, with secrets masked. A match inside a secret
 /// becomes the mask.
-pub fn masked_snippet(secrets: &Secrets, text: &str, range: Range<usize>, lines: usize) -> Snippet {
+pub fn masked_snippet(
+    secrets: &SecretFinder,
+    text: &str,
+    range: Range<usize>,
+    lines: usize,
+) -> MatchSnippet {
     let reach = REACH.saturating_add(room(lines).saturating_mul(4));
     let start = text.floor_char_boundary(range.start.saturating_sub(reach));
     let end = text.ceil_char_boundary(range.end.saturating_add(reach).min(text.len()));

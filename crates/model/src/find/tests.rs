@@ -4,41 +4,41 @@
 use super::*;
 
 /// A line for each place, with `@` where the text stands.
-const PLACES: [(Where, &str); 9] = [
+const PLACES: [(TextKind, &str); 9] = [
     (
-        Where::Prompt,
+        TextKind::Prompt,
         r#"{"type":"user","uuid":"u","message":{"role":"user","content":"@"}}"#,
     ),
     (
-        Where::Reply,
+        TextKind::Reply,
         r#"{"type":"assistant","uuid":"u","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"@"}]}}"#,
     ),
     (
-        Where::Thinking,
+        TextKind::Thinking,
         r#"{"type":"assistant","uuid":"u","message":{"id":"m","role":"assistant","content":[{"type":"thinking","thinking":"@","signature":"s"}]}}"#,
     ),
     (
-        Where::Tool,
+        TextKind::Tool,
         r#"{"type":"assistant","uuid":"u","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"@"}}]}}"#,
     ),
     (
-        Where::Result,
+        TextKind::Result,
         r#"{"type":"user","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"@"}]}]}}"#,
     ),
     (
-        Where::Result,
+        TextKind::Result,
         r#"{"type":"user","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"-"}]},"toolUseResult":{"stdout":"@"}}"#,
     ),
     (
-        Where::Progress,
+        TextKind::Progress,
         r#"{"type":"progress","uuid":"u","data":{"type":"bash_progress","output":"@"}}"#,
     ),
     (
-        Where::Title,
+        TextKind::Title,
         r#"{"type":"summary","summary":"@","leafUuid":"l"}"#,
     ),
     (
-        Where::Other,
+        TextKind::Other,
         r#"{"type":"never-seen","uuid":"u","x":["@"]}"#,
     ),
 ];
@@ -68,11 +68,11 @@ const SPELLINGS: [(&str, &str); 18] = [
     ("猫头鹰", "琥珀色的猫头鹰。"),
 ];
 
-fn found(query: &Query, line: &[u8]) -> Vec<(Where, u32, String)> {
-    let mut finder = Finder::new(query);
+fn found(query: &TextQuery, line: &[u8]) -> Vec<(TextKind, u32, String)> {
+    let mut finder = TextFinder::new(query);
     let mut all = Vec::new();
     finder.candidates(line, |finder, _, line| {
-        finder.matches(line, &Scope::default(), &mut |_, one| {
+        finder.matches(line, &SearchScope::default(), &mut |_, one| {
             all.push((one.place, one.count, one.snippet.hit));
         });
     });
@@ -84,13 +84,13 @@ fn every_spelling_is_found_in_every_place() {
     for (place, template) in PLACES {
         for (query, written) in SPELLINGS {
             let line = template.replace('@', written);
-            for case in [Case::Smart, Case::Exact, Case::Ignore] {
-                let query = Query::literal(query, case).unwrap();
+            for case in [CaseMode::Smart, CaseMode::Exact, CaseMode::Ignore] {
+                let query = TextQuery::literal(query, case).unwrap();
                 let all = found(&query, line.as_bytes());
                 assert_eq!(all.len(), 1, "{query:?} in {line}: {all:?}");
                 assert_eq!((all[0].0, all[0].1), (place, 1), "{line}");
             }
-            let none = Query::literal("absent", Case::Smart).unwrap();
+            let none = TextQuery::literal("absent", CaseMode::Smart).unwrap();
             assert_eq!(found(&none, line.as_bytes()), []);
         }
     }
@@ -100,23 +100,23 @@ fn every_spelling_is_found_in_every_place() {
 fn capitals_matter_only_if_the_query_has_some() {
     let line = |text: &str| PLACES[0].1.replace('@', text);
     let finds = |query: &str, case, text: &str| {
-        let query = Query::literal(query, case).unwrap();
+        let query = TextQuery::literal(query, case).unwrap();
         !found(&query, line(text).as_bytes()).is_empty()
     };
-    assert!(finds("kelvin", Case::Smart, "KELVIN"));
-    assert!(!finds("Kelvin", Case::Smart, "KELVIN"));
-    assert!(finds("Kelvin", Case::Ignore, "KELVIN"));
-    assert!(!finds("kelvin", Case::Exact, "KELVIN"));
+    assert!(finds("kelvin", CaseMode::Smart, "KELVIN"));
+    assert!(!finds("Kelvin", CaseMode::Smart, "KELVIN"));
+    assert!(finds("Kelvin", CaseMode::Ignore, "KELVIN"));
+    assert!(!finds("kelvin", CaseMode::Exact, "KELVIN"));
     // One character for one: ß is ẞ but never ss, İ is only itself, all three sigmas
     // are one.
-    assert!(finds("straße", Case::Smart, "STRAẞE"));
-    assert!(!finds("straße", Case::Smart, "strasse"));
-    assert!(finds("σοφος", Case::Smart, "ΣΟΦΟΣ") && finds("σοφος", Case::Smart, "σοφος"));
-    assert!(finds("σοφοσ", Case::Smart, r"\u03a3ΟΦΟς"));
-    assert!(!finds("i", Case::Smart, "İ"));
-    assert!(finds("İ", Case::Smart, "İ"));
+    assert!(finds("straße", CaseMode::Smart, "STRAẞE"));
+    assert!(!finds("straße", CaseMode::Smart, "strasse"));
+    assert!(finds("σοφος", CaseMode::Smart, "ΣΟΦΟΣ") && finds("σοφος", CaseMode::Smart, "σοφος"));
+    assert!(finds("σοφοσ", CaseMode::Smart, r"\u03a3ΟΦΟς"));
+    assert!(!finds("i", CaseMode::Smart, "İ"));
+    assert!(finds("İ", CaseMode::Smart, "İ"));
     let regex = |pattern: &str| {
-        let query = Query::regex(pattern, Case::Smart).unwrap();
+        let query = TextQuery::regex(pattern, CaseMode::Smart).unwrap();
         !found(&query, line("some WORDS").as_bytes()).is_empty()
     };
     assert!(regex(r"\S\swords") && regex(r"\p{Lu}ords") && !regex(r"Words"));
@@ -127,10 +127,10 @@ fn a_match_does_not_cross_from_one_string_into_another() {
     let line =
         r#"{"type":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}"#;
     for query in ["onetwo", r#"one"}"#, "one\n", "\"two"] {
-        let query = Query::literal(query, Case::Exact).unwrap();
+        let query = TextQuery::literal(query, CaseMode::Exact).unwrap();
         assert_eq!(found(&query, line.as_bytes()), []);
     }
-    let any = Query::regex("(?s)one.*two", Case::Exact).unwrap();
+    let any = TextQuery::regex("(?s)one.*two", CaseMode::Exact).unwrap();
     assert_eq!(found(&any, line.as_bytes()), []);
 }
 
@@ -138,7 +138,7 @@ fn a_match_does_not_cross_from_one_string_into_another() {
 fn names_and_ids_of_the_format_are_not_found() {
     let line = PLACES[1].1.replace('@', "hello");
     for query in ["assistant", "text", "uuid", "message"] {
-        let query = Query::literal(query, Case::Smart).unwrap();
+        let query = TextQuery::literal(query, CaseMode::Smart).unwrap();
         assert_eq!(found(&query, line.as_bytes()), []);
     }
 }
@@ -146,10 +146,10 @@ fn names_and_ids_of_the_format_are_not_found() {
 #[test]
 fn matches_in_one_place_of_a_line_are_counted_together() {
     let line = r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"x yx x"}]},"toolUseResult":{"stdout":"ax"}}"#;
-    let query = Query::literal("x", Case::Smart).unwrap();
+    let query = TextQuery::literal("x", CaseMode::Smart).unwrap();
     assert_eq!(
         found(&query, line.as_bytes()),
-        [(Where::Result, 4, "x".into())]
+        [(TextKind::Result, 4, "x".into())]
     );
 }
 
@@ -159,7 +159,7 @@ fn expressions_match_decoded_text_line_by_line() {
         .1
         .replace('@', r#"one \"two\"\nthree\t4\n\u0035 C:\\x"#);
     let finds = |pattern: &str| {
-        let query = Query::regex(pattern, Case::Smart).unwrap();
+        let query = TextQuery::regex(pattern, CaseMode::Smart).unwrap();
         let all = found(&query, line.as_bytes());
         all.into_iter().next().map(|(_, _, hit)| hit)
     };
@@ -175,54 +175,60 @@ fn expressions_match_decoded_text_line_by_line() {
 
 #[test]
 fn a_query_that_makes_no_sense_says_where() {
-    assert_eq!(Query::literal("", Case::Smart).unwrap_err(), Bad::Empty);
-    assert_eq!(Query::regex("", Case::Smart).unwrap_err(), Bad::Empty);
-    let Err(Bad::Regex { at, why }) = Query::regex("日本(x", Case::Smart) else {
+    assert_eq!(
+        TextQuery::literal("", CaseMode::Smart).unwrap_err(),
+        QueryError::Empty
+    );
+    assert_eq!(
+        TextQuery::regex("", CaseMode::Smart).unwrap_err(),
+        QueryError::Empty
+    );
+    let Err(QueryError::Regex { at, why }) = TextQuery::regex("日本(x", CaseMode::Smart) else {
         panic!("accepted");
     };
     assert_eq!((at, why.as_str()), (2, "unclosed group"));
-    let large = Query::regex(r"(\w{200}){200}", Case::Smart).unwrap_err();
-    assert_eq!(large, Bad::TooLarge);
+    let large = TextQuery::regex(r"(\w{200}){200}", CaseMode::Smart).unwrap_err();
+    assert_eq!(large, QueryError::TooLarge);
 }
 
 #[test]
 fn torn_and_glued_lines_are_searched_too() {
     let torn = br#"{"type":"user","message":{"content":"the \"velvet\" h\u00e4mmer C:\Users"#;
     for text in ["\"velvet\" hämmer", "users", "content"] {
-        let query = Query::literal(text, Case::Smart).unwrap();
+        let query = TextQuery::literal(text, CaseMode::Smart).unwrap();
         assert_eq!(found(&query, torn).len(), 1, "{text}");
     }
     let glued = PLACES[0].1.replace('@', "needle").repeat(2);
-    let query = Query::literal("needle", Case::Smart).unwrap();
+    let query = TextQuery::literal("needle", CaseMode::Smart).unwrap();
     assert_eq!(found(&query, glued.as_bytes()).len(), 2);
     let broken = [b"{\"type\":\"user\",\"content\":\"a\xff\xfeb \\u0041\"}".as_slice()].concat();
-    let query = Query::literal("a\u{fffd}\u{fffd}b A", Case::Exact).unwrap();
+    let query = TextQuery::literal("a\u{fffd}\u{fffd}b A", CaseMode::Exact).unwrap();
     assert_eq!(found(&query, &broken).len(), 1);
 }
 
 #[test]
 fn only_the_places_that_were_asked_for_are_looked_at() {
     let line = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"main.rs"},{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"/x/main.rs","old_string":"main.rs"}}]}}"#;
-    let query = Query::literal("main.rs", Case::Smart).unwrap();
-    let count = |scope: Scope| {
+    let query = TextQuery::literal("main.rs", CaseMode::Smart).unwrap();
+    let count = |scope: SearchScope| {
         let mut all = Vec::new();
-        Finder::new(&query).matches(line.as_bytes(), &scope, &mut |_, one| {
+        TextFinder::new(&query).matches(line.as_bytes(), &scope, &mut |_, one| {
             all.push((one.place, one.count));
         });
         all
     };
-    let only = |place| Scope {
+    let only = |place| SearchScope {
         places: vec![place],
-        ..Scope::default()
+        ..SearchScope::default()
     };
-    assert_eq!(count(only(Where::Reply)), [(Where::Reply, 1)]);
-    assert_eq!(count(only(Where::Tool)), [(Where::Tool, 2)]);
-    assert_eq!(count(only(Where::Result)), []);
-    let paths = Scope {
+    assert_eq!(count(only(TextKind::Reply)), [(TextKind::Reply, 1)]);
+    assert_eq!(count(only(TextKind::Tool)), [(TextKind::Tool, 2)]);
+    assert_eq!(count(only(TextKind::Result)), []);
+    let paths = SearchScope {
         paths: true,
-        ..Scope::default()
+        ..SearchScope::default()
     };
-    assert_eq!(count(paths), [(Where::Tool, 1)]);
+    assert_eq!(count(paths), [(TextKind::Tool, 1)]);
 }
 
 #[test]
@@ -230,10 +236,10 @@ fn what_is_shown_is_masked_and_what_matches_is_not() {
     let token = ["ghp_", "x7Qa9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
     let text = format!("before {token} behind {token} end");
     let shown = |needle: &str, reveal: bool| {
-        let query = Query::literal(needle, Case::Exact).unwrap();
-        let scope = Scope {
+        let query = TextQuery::literal(needle, CaseMode::Exact).unwrap();
+        let scope = SearchScope {
             reveal,
-            ..Scope::default()
+            ..SearchScope::default()
         };
         let range = query.matches(&text).next().unwrap();
         let one = scope.shown(&text, range);
@@ -284,17 +290,17 @@ fn a_snippet_is_the_line_of_the_match_cut_where_it_is_long() {
 
 #[test]
 fn output_in_a_file_of_its_own_is_searched_across_lines() {
-    let query = Query::literal("red\nball", Case::Smart).unwrap();
-    let finder = Finder::new(&query);
+    let query = TextQuery::literal("red\nball", CaseMode::Smart).unwrap();
+    let finder = TextFinder::new(&query);
     let mut all = Vec::new();
     let text = "x\n\u{1b}[31mred\u{1b}[0m\nball\nred\nball red\nball";
-    finder.output(text, 0, &Scope::default(), &mut |line, one| {
+    finder.output(text, 0, &SearchScope::default(), &mut |line, one| {
         all.push((line, one.count));
     });
     assert_eq!(all, [(1, 1), (3, 1), (4, 1)]);
     all.clear();
     let from = text.rfind("red\nball red").unwrap();
-    finder.output(text, from, &Scope::default(), &mut |line, one| {
+    finder.output(text, from, &SearchScope::default(), &mut |line, one| {
         all.push((line, one.count));
     });
     assert_eq!(all, [(3, 1), (4, 1)]);

@@ -10,19 +10,19 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-use super::makers;
-use super::{Factor, Long, Origin, Price, Prices, Rate, Rates};
+use super::other_makers;
+use super::{LongInputRates, ModelPrice, PriceFactor, PriceOrigin, Prices, TokenRate, TokenRates};
 
 /// Why a file is no table of prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadPrices {
+pub struct PriceTableError {
     /// What is wrong, and with which model.
     pub what: String,
     /// Line and column, from 1, where they are known.
     pub at: Option<(usize, usize)>,
 }
 
-impl fmt::Display for BadPrices {
+impl fmt::Display for PriceTableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
             Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.what),
@@ -31,10 +31,10 @@ impl fmt::Display for BadPrices {
     }
 }
 
-impl std::error::Error for BadPrices {}
+impl std::error::Error for PriceTableError {}
 
-impl From<serde_json::Error> for BadPrices {
-    fn from(error: serde_json::Error) -> BadPrices {
+impl From<serde_json::Error> for PriceTableError {
+    fn from(error: serde_json::Error) -> PriceTableError {
         let text = error.to_string();
         let said = text
             .rsplit_once(" at line ")
@@ -46,7 +46,7 @@ impl From<serde_json::Error> for BadPrices {
         };
         // The first column is 1, but nothing was read yet where a list begins the file.
         let at = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
-        BadPrices { what, at }
+        PriceTableError { what, at }
     }
 }
 
@@ -73,12 +73,12 @@ fn mistaken(said: &str) -> Option<String> {
     Some(format!("expected {wanted}, found {found}"))
 }
 
-fn bad(what: String) -> BadPrices {
-    BadPrices { what, at: None }
+fn bad(what: String) -> PriceTableError {
+    PriceTableError { what, at: None }
 }
 
-pub fn parse(json: &str) -> Result<Prices, BadPrices> {
-    let Models(Shape { models }) = serde_json::from_str(json)?;
+pub fn parse(json: &str) -> Result<Prices, PriceTableError> {
+    let ModelsObject(PriceFormatProbe { models }) = serde_json::from_str(json)?;
     if models.is_some() {
         ours(json)
     } else {
@@ -87,12 +87,12 @@ pub fn parse(json: &str) -> Result<Prices, BadPrices> {
 }
 
 /// Something that only an object can be; a list with the same values in order is not.
-struct Object<T> {
+struct ObjectVisitor<T> {
     wanted: &'static str,
     of: PhantomData<T>,
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,30 +109,30 @@ fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     wanted: &'static str,
 ) -> Result<T, D::Error> {
     let of = PhantomData;
-    from.deserialize_map(Object { wanted, of })
+    from.deserialize_map(ObjectVisitor { wanted, of })
 }
 
 /// An object whose fields are models.
-struct Models<T>(T);
+struct ModelsObject<T>(T);
 
 /// An object whose fields are prices.
-struct Fares<T>(T);
+struct PricesObject<T>(T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Models<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Models<T>, D::Error> {
-        object(from, "an object of models").map(Models)
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ModelsObject<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ModelsObject<T>, D::Error> {
+        object(from, "an object of models").map(ModelsObject)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fares<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Fares<T>, D::Error> {
-        object(from, "an object of prices").map(Fares)
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PricesObject<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<PricesObject<T>, D::Error> {
+        object(from, "an object of prices").map(PricesObject)
     }
 }
 
 /// Enough of a file to tell the two formats apart.
 #[derive(Deserialize)]
-struct Shape {
+struct PriceFormatProbe {
     models: Option<IgnoredAny>,
 }
 
@@ -140,27 +140,27 @@ struct Shape {
 /// would be missing without a word.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct PriceTable {
     #[serde(default)]
     date: String,
     #[serde(default)]
     source: String,
-    models: Models<BTreeMap<String, Fares<Row>>>,
+    models: ModelsObject<BTreeMap<String, PricesObject<PriceTableRow>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    input: PerMillion,
-    output: PerMillion,
-    cache_read: Option<PerMillion>,
-    cache_write_5m: Option<PerMillion>,
-    cache_write_1h: Option<PerMillion>,
-    long: Option<Fares<LongRow>>,
-    batch: Option<Fares<Part>>,
-    web_search: Option<Dollars>,
-    fast: Option<Times>,
-    us: Option<Times>,
+struct PriceTableRow {
+    input: DollarsPerMillion,
+    output: DollarsPerMillion,
+    cache_read: Option<DollarsPerMillion>,
+    cache_write_5m: Option<DollarsPerMillion>,
+    cache_write_1h: Option<DollarsPerMillion>,
+    long: Option<PricesObject<LongPriceRow>>,
+    batch: Option<PricesObject<PerMillionRates>>,
+    web_search: Option<DollarAmount>,
+    fast: Option<PriceMultiplier>,
+    us: Option<PriceMultiplier>,
     limit: Option<u64>,
     #[serde(default)]
     date: String,
@@ -170,29 +170,29 @@ struct Row {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LongRow {
+struct LongPriceRow {
     above: u64,
-    input: PerMillion,
-    output: PerMillion,
-    cache_read: Option<PerMillion>,
-    cache_write_5m: Option<PerMillion>,
-    cache_write_1h: Option<PerMillion>,
-    batch: Option<Fares<Part>>,
+    input: DollarsPerMillion,
+    output: DollarsPerMillion,
+    cache_read: Option<DollarsPerMillion>,
+    cache_write_5m: Option<DollarsPerMillion>,
+    cache_write_1h: Option<DollarsPerMillion>,
+    batch: Option<PricesObject<PerMillionRates>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
-    input: PerMillion,
-    output: PerMillion,
-    cache_read: Option<PerMillion>,
-    cache_write_5m: Option<PerMillion>,
-    cache_write_1h: Option<PerMillion>,
+struct PerMillionRates {
+    input: DollarsPerMillion,
+    output: DollarsPerMillion,
+    cache_read: Option<DollarsPerMillion>,
+    cache_write_5m: Option<DollarsPerMillion>,
+    cache_write_1h: Option<DollarsPerMillion>,
 }
 
-impl Part {
-    fn rates(self) -> Rates {
-        Rates {
+impl PerMillionRates {
+    fn rates(self) -> TokenRates {
+        TokenRates {
             input: Some(self.input.0),
             output: Some(self.output.0),
             cache_read: self.cache_read.map(|rate| rate.0),
@@ -202,33 +202,33 @@ impl Part {
     }
 }
 
-struct PerMillion(Rate);
-struct Dollars(u64);
-struct Times(Factor);
+struct DollarsPerMillion(TokenRate);
+struct DollarAmount(u64);
+struct PriceMultiplier(PriceFactor);
 
-impl<'de> Deserialize<'de> for PerMillion {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<PerMillion, D::Error> {
+impl<'de> Deserialize<'de> for DollarsPerMillion {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<DollarsPerMillion, D::Error> {
         let dollars = f64::deserialize(from)?;
         let rate = scaled(dollars, 1e6).ok_or_else(|| not_a_price::<D>(dollars))?;
-        Ok(PerMillion(Rate(rate)))
+        Ok(DollarsPerMillion(TokenRate(rate)))
     }
 }
 
-impl<'de> Deserialize<'de> for Dollars {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Dollars, D::Error> {
+impl<'de> Deserialize<'de> for DollarAmount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<DollarAmount, D::Error> {
         let dollars = f64::deserialize(from)?;
         let price = scaled(dollars, 1e12).ok_or_else(|| not_a_price::<D>(dollars))?;
-        Ok(Dollars(price))
+        Ok(DollarAmount(price))
     }
 }
 
-impl<'de> Deserialize<'de> for Times {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Times, D::Error> {
+impl<'de> Deserialize<'de> for PriceMultiplier {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<PriceMultiplier, D::Error> {
         let times = f64::deserialize(from)?;
         let factor = scaled(times, 1e6).filter(|&factor| factor > 0);
         let factor =
             factor.ok_or_else(|| D::Error::custom(format!("{times} is not a valid factor")))?;
-        Ok(Times(Factor(factor)))
+        Ok(PriceMultiplier(PriceFactor(factor)))
     }
 }
 
@@ -242,51 +242,53 @@ fn scaled(number: f64, by: f64) -> Option<u64> {
     (0.0..1e15).contains(&scaled).then_some(scaled as u64)
 }
 
-fn ours(json: &str) -> Result<Prices, BadPrices> {
-    let table: Table = serde_json::from_str(json)?;
-    let Models(rows) = table.models;
-    let rows = rows.into_iter().map(|(name, Fares(row))| row.price(name));
+fn ours(json: &str) -> Result<Prices, PriceTableError> {
+    let table: PriceTable = serde_json::from_str(json)?;
+    let ModelsObject(rows) = table.models;
+    let rows = rows
+        .into_iter()
+        .map(|(name, PricesObject(row))| row.price(name));
     Ok(Prices::new(&table.date, &table.source, rows))
 }
 
-impl Row {
-    fn price(self, name: String) -> Price {
-        let rates = Part {
+impl PriceTableRow {
+    fn price(self, name: String) -> ModelPrice {
+        let rates = PerMillionRates {
             input: self.input,
             output: self.output,
             cache_read: self.cache_read,
             cache_write_5m: self.cache_write_5m,
             cache_write_1h: self.cache_write_1h,
         };
-        Price {
+        ModelPrice {
             name,
             rates: rates.rates(),
-            long: self.long.map(|Fares(long)| long.long()),
-            batch: self.batch.map(|Fares(batch)| batch.rates()),
+            long: self.long.map(|PricesObject(long)| long.long()),
+            batch: self.batch.map(|PricesObject(batch)| batch.rates()),
             web_search: self.web_search.map(|price| price.0),
             fast: self.fast.map(|times| times.0),
             us: self.us.map(|times| times.0),
             limit: self.limit,
-            origin: Origin::default(),
+            origin: PriceOrigin::default(),
             date: self.date,
             source: self.source,
         }
     }
 }
 
-impl LongRow {
-    fn long(self) -> Long {
-        let rates = Part {
+impl LongPriceRow {
+    fn long(self) -> LongInputRates {
+        let rates = PerMillionRates {
             input: self.input,
             output: self.output,
             cache_read: self.cache_read,
             cache_write_5m: self.cache_write_5m,
             cache_write_1h: self.cache_write_1h,
         };
-        Long {
+        LongInputRates {
             above: self.above,
             rates: rates.rates(),
-            batch: self.batch.map(|Fares(batch)| batch.rates()),
+            batch: self.batch.map(|PricesObject(batch)| batch.rates()),
         }
     }
 }
@@ -294,11 +296,11 @@ impl LongRow {
 /// LiteLLM's format: dollars per token, a field per kind, tier and interface. It says of
 /// some models what they cost by the second, or nothing at all; of those only the names are
 /// kept.
-fn litellm(json: &str) -> Result<Prices, BadPrices> {
-    let Claude(models) = serde_json::from_str(json)?;
+fn litellm(json: &str) -> Result<Prices, PriceTableError> {
+    let LiteLlmTable(models) = serde_json::from_str(json)?;
     let mut rows = Vec::new();
     let mut priceless = Vec::new();
-    for (name, Fares(fields)) in models {
+    for (name, PricesObject(fields)) in models {
         match litellm_row(&name, &fields)? {
             Some(row) => rows.push(row),
             None => priceless.push(name),
@@ -316,38 +318,41 @@ fn litellm(json: &str) -> Result<Prices, BadPrices> {
 
 /// The rows of a LiteLLM table whose names are those of Claude models, or of models of other
 /// makers that people use through Claude Code.
-struct Claude(BTreeMap<String, Fares<Map<String, Value>>>);
+struct LiteLlmTable(BTreeMap<String, PricesObject<Map<String, Value>>>);
 
-impl<'de> Deserialize<'de> for Claude {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Claude, D::Error> {
-        struct Rows;
+impl<'de> Deserialize<'de> for LiteLlmTable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<LiteLlmTable, D::Error> {
+        struct LiteLlmVisitor;
 
-        impl<'de> Visitor<'de> for Rows {
-            type Value = Claude;
+        impl<'de> Visitor<'de> for LiteLlmVisitor {
+            type Value = LiteLlmTable;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "an object of models")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Claude, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LiteLlmTable, A::Error> {
                 let mut rows = BTreeMap::new();
                 while let Some(name) = map.next_key::<String>()? {
-                    if name.contains("claude") || makers::own_name(&name).is_some() {
+                    if name.contains("claude") || other_makers::own_name(&name).is_some() {
                         rows.insert(name, map.next_value()?);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
                 }
-                Ok(Claude(rows))
+                Ok(LiteLlmTable(rows))
             }
         }
 
-        from.deserialize_map(Rows)
+        from.deserialize_map(LiteLlmVisitor)
     }
 }
 
-fn litellm_row(name: &str, fields: &Map<String, Value>) -> Result<Option<Price>, BadPrices> {
-    let row = Fields { name, fields };
+fn litellm_row(
+    name: &str,
+    fields: &Map<String, Value>,
+) -> Result<Option<ModelPrice>, PriceTableError> {
+    let row = LiteLlmFields { name, fields };
     let rates = row.rates("", "")?;
     if rates.input.is_none() || rates.output.is_none() {
         return Ok(None);
@@ -361,32 +366,32 @@ fn litellm_row(name: &str, fields: &Map<String, Value>) -> Result<Option<Price>,
     let search = fields
         .get("search_context_cost_per_query")
         .and_then(|prices| prices.get("search_context_size_medium"));
-    Ok(Some(Price {
+    Ok(Some(ModelPrice {
         rates,
         long,
         batch,
         web_search: row.number("search_context_cost_per_query", search, 1e12)?,
-        fast: row.number("fast", extra("fast"), 1e6)?.map(Factor),
-        us: row.number("us", extra("us"), 1e6)?.map(Factor),
+        fast: row.number("fast", extra("fast"), 1e6)?.map(PriceFactor),
+        us: row.number("us", extra("us"), 1e6)?.map(PriceFactor),
         limit: fields.get("max_input_tokens").and_then(Value::as_u64),
-        origin: Origin::default(),
-        name: makers::own_name(name).unwrap_or_else(|| name.to_owned()),
+        origin: PriceOrigin::default(),
+        name: other_makers::own_name(name).unwrap_or_else(|| name.to_owned()),
         date: String::new(),
         source: String::new(),
     }))
 }
 
 /// The fields of one model in LiteLLM's table.
-struct Fields<'a> {
+struct LiteLlmFields<'a> {
     name: &'a str,
     fields: &'a Map<String, Value>,
 }
 
-impl Fields<'_> {
+impl LiteLlmFields<'_> {
     /// The prices of one tier (`_above_200k_tokens`) and interface (`_batches`).
-    fn rates(&self, tier: &str, interface: &str) -> Result<Rates, BadPrices> {
+    fn rates(&self, tier: &str, interface: &str) -> Result<TokenRates, PriceTableError> {
         let rate = |kind: &str| self.rate(&format!("{kind}{tier}{interface}"));
-        Ok(Rates {
+        Ok(TokenRates {
             input: rate("input_cost_per_token")?,
             output: rate("output_cost_per_token")?,
             cache_read: rate("cache_read_input_token_cost")?,
@@ -395,19 +400,19 @@ impl Fields<'_> {
         })
     }
 
-    fn batch(&self, tier: &str, plain: Rates) -> Result<Option<Rates>, BadPrices> {
+    fn batch(&self, tier: &str, plain: TokenRates) -> Result<Option<TokenRates>, PriceTableError> {
         let listed = self.rates(tier, "_batches")?;
         let (Some(input), Some(_)) = (listed.input, listed.output) else {
             return Ok(None);
         };
         // The table has no field for one-hour writes in batches; the maker takes the same
         // share off everything that goes through that interface.
-        let share = |rate: Rate| {
+        let share = |rate: TokenRate| {
             let whole = plain.input.filter(|whole| whole.0 > 0)?;
             let scaled = u128::from(rate.0) * u128::from(input.0) / u128::from(whole.0);
-            u64::try_from(scaled).ok().map(Rate)
+            u64::try_from(scaled).ok().map(TokenRate)
         };
-        Ok(Some(Rates {
+        Ok(Some(TokenRates {
             cache_write_1h: listed.cache_write_1h.or_else(|| {
                 let hour = listed.cache_write_5m.and(plain.cache_write_1h);
                 hour.and_then(share)
@@ -424,25 +429,30 @@ impl Fields<'_> {
         })
     }
 
-    fn long(&self, thousands: u64) -> Result<Option<Long>, BadPrices> {
+    fn long(&self, thousands: u64) -> Result<Option<LongInputRates>, PriceTableError> {
         let tier = format!("_above_{thousands}k_tokens");
         let rates = self.rates(&tier, "")?;
         if rates.input.is_none() || rates.output.is_none() {
             return Ok(None);
         }
-        Ok(Some(Long {
+        Ok(Some(LongInputRates {
             above: thousands.saturating_mul(1_000),
             rates,
             batch: self.batch(&tier, rates)?,
         }))
     }
 
-    fn rate(&self, key: &str) -> Result<Option<Rate>, BadPrices> {
+    fn rate(&self, key: &str) -> Result<Option<TokenRate>, PriceTableError> {
         let rate = self.number(key, self.fields.get(key), 1e12)?;
-        Ok(rate.map(Rate))
+        Ok(rate.map(TokenRate))
     }
 
-    fn number(&self, key: &str, value: Option<&Value>, by: f64) -> Result<Option<u64>, BadPrices> {
+    fn number(
+        &self,
+        key: &str,
+        value: Option<&Value>,
+        by: f64,
+    ) -> Result<Option<u64>, PriceTableError> {
         match value {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {

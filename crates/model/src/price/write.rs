@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Price, Prices, Rates};
+use super::{ModelPrice, Prices, TokenRates};
 
 /// The table, one line per model, so that two versions of it can be compared.
 pub fn json(prices: &Prices) -> String {
@@ -25,7 +25,7 @@ fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn row(price: &Price, table: &Prices) -> String {
+fn row(price: &ModelPrice, table: &Prices) -> String {
     let mut fields = rates(&price.rates);
     if let Some(long) = &price.long {
         let mut inner = vec![format!("\"above\":{}", long.above)];
@@ -48,11 +48,11 @@ fn row(price: &Price, table: &Prices) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-fn batch(part: &Rates) -> String {
+fn batch(part: &TokenRates) -> String {
     format!("\"batch\":{{{}}}", rates(part).join(","))
 }
 
-fn rates(rates: &Rates) -> Vec<String> {
+fn rates(rates: &TokenRates) -> Vec<String> {
     let named = [
         ("input", rates.input),
         ("output", rates.output),

@@ -12,13 +12,13 @@ const BITS: u32 = 15;
 
 /// Anchors, without regard to ASCII case.
 #[derive(Debug)]
-pub(super) struct Anchors {
+pub(super) struct AnchorSearch {
     list: Vec<Box<[u8]>>,
     /// For each number the group of anchors that may be there, or 0. Small enough to stay in
     /// the cache.
     table: Box<[u8; 1 << BITS]>,
     /// The anchors of all groups, one group after the other.
-    places: Vec<Place>,
+    places: Vec<AnchorEntry>,
     /// Where each group begins in that list, and where the last one ends.
     groups: [u16; GROUPS + 2],
 }
@@ -28,7 +28,7 @@ const GROUPS: usize = 255;
 
 /// An anchor, as three of its bytes stand for it.
 #[derive(Debug)]
-struct Place {
+struct AnchorEntry {
     which: u16,
     len: u16,
     /// How far behind the anchor's start the three bytes are.
@@ -39,13 +39,13 @@ struct Place {
     mask: u64,
 }
 
-impl Anchors {
+impl AnchorSearch {
     /// Anchors of three bytes or more, in lower case. Shorter ones would be everywhere; they
     /// are never found.
-    pub(super) fn new<'a>(anchors: impl Iterator<Item = &'a str>) -> Anchors {
+    pub(super) fn new<'a>(anchors: impl Iterator<Item = &'a str>) -> AnchorSearch {
         let list: Vec<Box<[u8]>> = anchors.map(|anchor| anchor.as_bytes().into()).collect();
         let mut table = Box::new([0; 1 << BITS]);
-        let mut grouped: Vec<(u8, Place)> = Vec::with_capacity(list.len());
+        let mut grouped: Vec<(u8, AnchorEntry)> = Vec::with_capacity(list.len());
         let mut count = 0;
         let common = common_threes();
         for (which, anchor) in list.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Anchors {
             for (at, byte) in anchor.iter().take(8).enumerate() {
                 (head[at], mask[at]) = (byte | BOTH_CASES as u8, u8::MAX);
             }
-            let place = Place {
+            let place = AnchorEntry {
                 which: which as u16,
                 len: anchor.len() as u16,
                 offset: offset as u16,
@@ -72,7 +72,7 @@ impl Anchors {
         }
         grouped.sort_by_key(|(group, _)| *group);
         let below = |group: usize| grouped.partition_point(|(own, _)| usize::from(*own) < group);
-        Anchors {
+        AnchorSearch {
             groups: std::array::from_fn(|group| below(group) as u16),
             places: grouped.into_iter().map(|(_, place)| place).collect(),
             list,
@@ -201,7 +201,7 @@ mod tests {
 
     fn found(anchors: &[&str], text: &str) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
-        let all = Anchors::new(anchors.iter().copied());
+        let all = AnchorSearch::new(anchors.iter().copied());
         all.each(text.as_bytes(), |which, start, end| {
             assert_eq!(end - start, anchors[which].len());
             found.push((start, which));

@@ -19,21 +19,21 @@ const CACHE: usize = 256 << 10;
 /// rules come from.
 #[derive(Debug, Deserialize)]
 #[serde(from = "String")]
-pub(super) struct Pattern {
+pub(super) struct LazyPattern {
     pub(super) text: String,
     compiled: OnceLock<Option<Regex>>,
 }
 
-impl From<String> for Pattern {
-    fn from(text: String) -> Pattern {
-        Pattern {
+impl From<String> for LazyPattern {
+    fn from(text: String) -> LazyPattern {
+        LazyPattern {
             text,
             compiled: OnceLock::new(),
         }
     }
 }
 
-impl Pattern {
+impl LazyPattern {
     /// Whether it matches anywhere.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
@@ -41,14 +41,14 @@ impl Pattern {
 
     /// The match that starts exactly here and reaches no further than that: all of it, and
     /// its first group that took part.
-    pub(super) fn at(&self, text: &str, within: Range<usize>) -> Option<Hit> {
+    pub(super) fn at(&self, text: &str, within: Range<usize>) -> Option<PatternMatch> {
         let regex = self.regex()?;
         let input = Input::new(text).range(within).anchored(Anchored::Yes);
         // Most fail, and failing needs no groups.
         regex.search_half(&input)?;
         let mut groups = regex.create_captures();
         regex.search_captures(&input, &mut groups);
-        Hit::new(&groups)
+        PatternMatch::new(&groups)
     }
 
     /// None for what does not compile; a test sees that all do.
@@ -60,27 +60,27 @@ impl Pattern {
 
 /// A match.
 #[derive(Debug)]
-pub(super) struct Hit {
+pub(super) struct PatternMatch {
     pub(super) all: Range<usize>,
     pub(super) secret: Range<usize>,
 }
 
-impl Hit {
+impl PatternMatch {
     /// The same match in a text that has so much more before it.
-    pub(super) fn moved(self, by: usize) -> Hit {
+    pub(super) fn moved(self, by: usize) -> PatternMatch {
         let moved = |range: Range<usize>| range.start + by..range.end + by;
-        Hit {
+        PatternMatch {
             all: moved(self.all),
             secret: moved(self.secret),
         }
     }
 
-    fn new(groups: &Captures) -> Option<Hit> {
+    fn new(groups: &Captures) -> Option<PatternMatch> {
         let all = groups.get_match()?.range();
         let mut inner = (1..groups.group_len()).filter_map(|group| groups.get_group(group));
         let secret = inner.find(|group| !group.is_empty());
         let secret = secret.map_or(all.clone(), |group| group.range());
-        Some(Hit { all, secret })
+        Some(PatternMatch { all, secret })
     }
 }
 

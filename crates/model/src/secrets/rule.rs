@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::Found;
-use super::anchors::Anchors;
-use super::judge::{self, Doubts};
-use super::named;
-use super::pattern::Pattern;
+use super::SecretCandidate;
+use super::anchors::AnchorSearch;
+use super::false_positives::{self, SecretExceptions};
+use super::named_values;
+use super::pattern::LazyPattern;
 
 const DATA: &str = include_str!("../../data/secrets.json");
 
@@ -20,7 +20,7 @@ const REACH: usize = 2048;
 /// How sure a rule is of what it found; more is surer.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub(super) enum RuleCertainty {
     /// Something called a key, or a token.
     Generic,
     /// Told by what stands before it: the name of a service, a header, an address.
@@ -34,15 +34,15 @@ pub(super) enum Level {
 /// One rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rule {
+pub(super) struct SecretRule {
     pub(super) id: String,
     pub(super) about: String,
     /// Whose rule it is, and so whose licence applies.
     #[serde(rename = "from")]
     _origin: String,
-    pub(super) level: Level,
+    pub(super) level: RuleCertainty,
     /// Its first group that took part is the secret, or all of it.
-    pub(super) regex: Pattern,
+    pub(super) regex: LazyPattern,
     /// Literals, in lower case. Every match has one at its start, or at most `back` bytes
     /// behind it.
     pub(super) anchors: Vec<String>,
@@ -69,11 +69,11 @@ pub(super) struct Rule {
     pub(super) digit: bool,
     /// Not if the secret, the match with the name in front, or the line looks like this.
     #[serde(default)]
-    pub(super) not: Vec<Pattern>,
+    pub(super) not: Vec<LazyPattern>,
     #[serde(default)]
-    pub(super) not_match: Vec<Pattern>,
+    pub(super) not_match: Vec<LazyPattern>,
     #[serde(default)]
-    pub(super) not_line: Vec<Pattern>,
+    pub(super) not_line: Vec<LazyPattern>,
     /// Not with an ordinary word in it.
     #[serde(default)]
     pub(super) stopwords: bool,
@@ -82,31 +82,31 @@ pub(super) struct Rule {
 /// The data file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Data {
+struct SecretRuleData {
     #[serde(rename = "source")]
     _source: String,
-    allow: Vec<Pattern>,
+    allow: Vec<LazyPattern>,
     allow_words: Vec<String>,
-    rules: Vec<Rule>,
+    rules: Vec<SecretRule>,
     stopwords: Vec<String>,
 }
 
 /// All rules.
 #[derive(Debug)]
-pub(super) struct Rules {
-    pub(super) list: Vec<Rule>,
-    pub(super) doubts: Doubts,
+pub(super) struct SecretRules {
+    pub(super) list: Vec<SecretRule>,
+    pub(super) doubts: SecretExceptions,
     /// Finds the anchors of all rules in one pass.
-    anchors: Anchors,
+    anchors: AnchorSearch,
     /// The rules of each anchor, and what saves trying them.
-    trials: Vec<Vec<Trial>>,
+    trials: Vec<Vec<RuleTrial>>,
     /// Which anchors stand in names that tell a secret.
     is_name: Vec<bool>,
 }
 
 /// A rule to try where an anchor stands.
 #[derive(Debug)]
-struct Trial {
+struct RuleTrial {
     rule: usize,
     /// No word may go on into the anchor.
     is_word_start: bool,
@@ -118,29 +118,29 @@ struct Trial {
     near: Option<(u8, usize)>,
 }
 
-impl Rules {
-    pub(super) fn standard() -> &'static Rules {
-        static RULES: OnceLock<Rules> = OnceLock::new();
-        RULES.get_or_init(|| Rules::read(DATA))
+impl SecretRules {
+    pub(super) fn standard() -> &'static SecretRules {
+        static RULES: OnceLock<SecretRules> = OnceLock::new();
+        RULES.get_or_init(|| SecretRules::read(DATA))
     }
 
     /// Rules from data. Data that makes no sense has none; a test sees that ours does.
-    fn read(data: &str) -> Rules {
-        let data: Option<Data> = serde_json::from_str(data).ok();
+    fn read(data: &str) -> SecretRules {
+        let data: Option<SecretRuleData> = serde_json::from_str(data).ok();
         let (list, doubts) = data.map_or_else(Default::default, |data| {
-            let doubts = Doubts::new(data.allow, data.allow_words, data.stopwords);
+            let doubts = SecretExceptions::new(data.allow, data.allow_words, data.stopwords);
             (data.rules, doubts)
         });
         let (mut anchors, mut trials) = trials(&list);
         let of_rules: HashSet<&str> = anchors.iter().copied().collect();
-        let of_names: HashSet<&str> = named::ANCHORS.iter().copied().collect();
-        let names = named::ANCHORS.iter();
+        let of_names: HashSet<&str> = named_values::ANCHORS.iter().copied().collect();
+        let names = named_values::ANCHORS.iter();
         anchors.extend(names.filter(|name| !of_rules.contains(*name)));
         trials.resize_with(anchors.len(), Vec::new);
         let is_name = anchors.iter().map(|anchor| of_names.contains(anchor));
-        Rules {
+        SecretRules {
             is_name: is_name.collect(),
-            anchors: Anchors::new(anchors.into_iter()),
+            anchors: AnchorSearch::new(anchors.into_iter()),
             list,
             doubts,
             trials,
@@ -148,13 +148,13 @@ impl Rules {
     }
 
     /// What all rules find, overlaps and all.
-    pub(super) fn find<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
+    pub(super) fn find<'s>(&'s self, text: &str) -> Vec<SecretCandidate<'s>> {
         let mut found = Vec::new();
         let bytes = text.as_bytes();
         let mut seen = usize::MAX;
         self.anchors.each(bytes, |anchor, start, end| {
             if self.is_name[anchor] {
-                named::find(self.list.len(), text, start..end, &mut seen, &mut found);
+                named_values::find(self.list.len(), text, start..end, &mut seen, &mut found);
             }
             let trials = self.trials[anchor].iter();
             for trial in trials.filter(|trial| trial.is_worth_it(bytes, start, end)) {
@@ -165,7 +165,13 @@ impl Rules {
     }
 
     /// Tries a rule wherever its match could begin, given where an anchor is.
-    fn attempt<'s>(&'s self, order: usize, text: &str, anchor: usize, found: &mut Vec<Found<'s>>) {
+    fn attempt<'s>(
+        &'s self,
+        order: usize,
+        text: &str,
+        anchor: usize,
+        found: &mut Vec<SecretCandidate<'s>>,
+    ) {
         let back = self.list[order].back;
         for start in anchor.saturating_sub(back)..=anchor {
             found.extend(self.at(order, text, start));
@@ -173,7 +179,12 @@ impl Rules {
     }
 
     /// What a rule finds exactly here.
-    pub(super) fn at<'s>(&'s self, order: usize, text: &str, start: usize) -> Option<Found<'s>> {
+    pub(super) fn at<'s>(
+        &'s self,
+        order: usize,
+        text: &str,
+        start: usize,
+    ) -> Option<SecretCandidate<'s>> {
         let rule = &self.list[order];
         let reach = rule.reach.unwrap_or(REACH);
         let end = text.len().min(start.saturating_add(reach));
@@ -186,8 +197,8 @@ impl Rules {
             }
             None => return None,
         };
-        let range = judge::is_secret(rule, &self.doubts, text, &hit)?;
-        Some(Found {
+        let range = false_positives::is_secret(rule, &self.doubts, text, &hit)?;
+        Some(SecretCandidate {
             size: range.len(),
             hidden: None,
             range,
@@ -198,8 +209,8 @@ impl Rules {
     }
 }
 
-impl Trial {
-    fn new(order: usize, rule: &Rule) -> Trial {
+impl RuleTrial {
+    fn new(order: usize, rule: &SecretRule) -> RuleTrial {
         let regex = rule.regex.text.trim_start_matches("(?i)");
         let then = (!rule.then.is_empty()).then(|| {
             let mut bytes = Box::new([false; 256]);
@@ -208,7 +219,7 @@ impl Trial {
             }
             bytes
         });
-        Trial {
+        RuleTrial {
             rule: order,
             is_word_start: rule.back == 0 && regex.starts_with(r"\b"),
             glued: rule.glued.clone(),
@@ -263,9 +274,9 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// The anchors of all rules, each once, and the rules that have it.
-fn trials(list: &[Rule]) -> (Vec<&str>, Vec<Vec<Trial>>) {
+fn trials(list: &[SecretRule]) -> (Vec<&str>, Vec<Vec<RuleTrial>>) {
     let mut anchors: Vec<&str> = Vec::new();
-    let mut trials: Vec<Vec<Trial>> = Vec::new();
+    let mut trials: Vec<Vec<RuleTrial>> = Vec::new();
     let mut places = HashMap::new();
     for (order, rule) in list.iter().enumerate() {
         for anchor in &rule.anchors {
@@ -274,7 +285,7 @@ fn trials(list: &[Rule]) -> (Vec<&str>, Vec<Vec<Trial>>) {
                 trials.push(Vec::new());
                 anchors.len() - 1
             });
-            trials[place].push(Trial::new(order, rule));
+            trials[place].push(RuleTrial::new(order, rule));
         }
     }
     (anchors, trials)

@@ -12,12 +12,12 @@ use super::*;
 use crate::edit::redact::Redactor;
 use sample::{digits, sample};
 
-fn rules() -> &'static Rules {
-    Rules::standard()
+fn rules() -> &'static SecretRules {
+    SecretRules::standard()
 }
 
 fn find(text: &str) -> Vec<(&str, &str)> {
-    let found = Secrets::standard().find(text).into_iter();
+    let found = SecretFinder::standard().find(text).into_iter();
     found.map(|one| (&text[one.range], one.rule)).collect()
 }
 
@@ -70,7 +70,7 @@ fn dense(seed: u64) -> String {
 }
 
 fn check(text: &str) {
-    let secrets = Secrets::standard().find(text);
+    let secrets = SecretFinder::standard().find(text);
     let mut end = 0;
     for secret in &secrets {
         assert!(
@@ -83,10 +83,10 @@ fn check(text: &str) {
         );
         end = secret.range.end;
     }
-    let masked = Secrets::standard().mask(text);
+    let masked = SecretFinder::standard().mask(text);
     assert_eq!(matches!(masked, Cow::Borrowed(_)), secrets.is_empty());
     assert_eq!(find(&masked), [], "left in {masked:?}, once {text:?}");
-    assert_eq!(Secrets::standard().has(text), !secrets.is_empty());
+    assert_eq!(SecretFinder::standard().has(text), !secrets.is_empty());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn tokens_of_a_telling_form_are_found_where_they_stick_to_a_word() {
             }
             for word in ["key", "my_", "TOKEN_", "token"] {
                 let text = format!("see {word}{token} there");
-                let masked = Secrets::standard().mask(&text).into_owned();
+                let masked = SecretFinder::standard().mask(&text).into_owned();
                 assert!(!masked.contains(&token[8..]), "{}: {text}", rule.id);
                 glued += 1;
             }
@@ -201,7 +201,7 @@ fn no_character_that_nobody_sees_splits_a_token() {
     ] {
         let text = format!("x {}{unseen}{unseen}{} y", &token[..9], &token[9..]);
         assert_eq!(
-            Secrets::standard().mask(&text),
+            SecretFinder::standard().mask(&text),
             "x [REDACTED:gitlab-pat] y",
             "{unseen:?}"
         );
@@ -216,7 +216,7 @@ fn an_escape_of_addresses_hides_no_token() {
     let token = sample("glpat-[a-z0-9]{20}", &mut Random::new(4));
     let text = format!("open https://x.org/?u={} now", token.replace('-', "%2D"));
     assert_eq!(
-        Secrets::standard().mask(&text),
+        SecretFinder::standard().mask(&text),
         "open https://x.org/?u=[REDACTED:gitlab-pat] now"
     );
     assert_eq!(find("100%2D of %3dx and %d%s"), []);
@@ -228,7 +228,7 @@ fn a_token_has_the_same_rule_wherever_it_stands() {
     let formats = rules()
         .list
         .iter()
-        .filter(|rule| rule.level == Level::Format);
+        .filter(|rule| rule.level == RuleCertainty::Format);
     for rule in formats {
         let text = sample(&rule.regex.text, &mut random);
         let Some(&(token, name)) = find(&text).first() else {
@@ -257,7 +257,7 @@ fn anchors_lose_nothing() {
     for seed in 0..60 {
         let text = dense(seed);
         // Names are read by code, which has no anchors to lose.
-        let is_rule = |found: &Found<'_>| found.order < rules().list.len();
+        let is_rule = |found: &SecretCandidate<'_>| found.order < rules().list.len();
         let found = rules().find(&text).into_iter().filter(is_rule);
         let found = sorted(found.map(|found| (found.range, found.order)).collect());
         let slow = find_slowly(&text);
@@ -292,7 +292,7 @@ fn written(text: &str, random: &mut Random) -> String {
 
 #[test]
 fn a_line_has_the_secrets_of_its_texts_however_they_are_written() {
-    let redactor = Redactor::masking(Secrets::standard().clone());
+    let redactor = Redactor::masking(SecretFinder::standard().clone());
     for seed in 0..600 {
         let text = dense(seed);
         let raw = written(&text, &mut Random::new(seed));
@@ -360,7 +360,7 @@ fn each_string(value: &serde_json::Value, call: &mut impl FnMut(&str)) {
 #[test]
 fn known_values_are_found_by_name_and_short_ones_are_not() {
     let value = "correct horse battery";
-    let secrets = Secrets::standard().with_values([("DB_PASS", value), ("SHORT", "hunter2")]);
+    let secrets = SecretFinder::standard().with_values([("DB_PASS", value), ("SHORT", "hunter2")]);
     let text = format!("login with {value}, or hunter2");
     assert_eq!(
         secrets.mask(&text),
@@ -369,14 +369,14 @@ fn known_values_are_found_by_name_and_short_ones_are_not() {
     let more = secrets.with_values([("a]b", "another long value")]);
     let text = format!("{value} another long value");
     assert_eq!(more.mask(&text), "[REDACTED:DB_PASS] [REDACTED:ab]");
-    assert!(!Secrets::standard().has(&text));
+    assert!(!SecretFinder::standard().has(&text));
     assert!(!secrets.with_values([("", "")]).has("anything"));
 }
 
 #[test]
 fn a_known_value_names_what_a_rule_finds_too() {
     let token = format!("ghp_{}", digits(36, &mut Random::new(1)));
-    let secrets = Secrets::standard().with_values([("GH_TOKEN", &token)]);
+    let secrets = SecretFinder::standard().with_values([("GH_TOKEN", &token)]);
     assert_eq!(secrets.mask(&token), "[REDACTED:GH_TOKEN]");
 }
 
@@ -385,7 +385,7 @@ fn other_placeholders_can_be_put_in_place() {
     let token = format!("ghp_{}", digits(36, &mut Random::new(2)));
     let text = format!("<{token}> and <{token}>");
     let mut seen = Vec::new();
-    let masked = Secrets::standard().mask_with(&text, |secret, rule| {
+    let masked = SecretFinder::standard().mask_with(&text, |secret, rule| {
         seen.push(secret.to_owned());
         format!("[REDACTED:{rule}:{}]", secret.len())
     });
@@ -405,14 +405,17 @@ fn entropy_is_that_of_shannon() {
         ("abcd", 2.0),
         ("0123456789abcdef", 4.0),
     ] {
-        assert!((judge::entropy(text) - bits).abs() < 1e-9, "{text}");
+        assert!(
+            (false_positives::entropy(text) - bits).abs() < 1e-9,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn masking_around_a_place_masks_all_that_masking_does_and_keeps_the_place() {
     let token = ["ghp_", "x7Qa9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
-    let secrets = Secrets::standard();
+    let secrets = SecretFinder::standard();
     for text in [
         format!("a {token} b MARK c {token} d"),
         format!("{token}{token} MARK {token}"),

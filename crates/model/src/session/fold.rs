@@ -3,24 +3,26 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use super::pool::Slot;
-use super::record::{NEVER, Place};
+use super::entry_record::{NEVER, RecordContext};
+use super::interner::OptionalIndex;
 use super::{
-    Answer, Call, CallResult, Few, Group, Index, Keeps, Link, Message, Record, Role, Session, Task,
-    Thread, Turn,
+    EntryRecord, Index, LineRetention, Message, ParentLink, Session, ShortIndexList, TaskRecord,
+    Thread, ToolCall, ToolCallResult, TranscriptRole, Turn, TurnGroup, UnmatchedResult,
 };
 use crate::block::BlockKind;
-use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Notice, Parent};
+use crate::entry::{
+    self, ClueSource, Entry, LineDetail, LineKind, MessageHead, ParentId, TaskNotice,
+};
 use crate::fault::{Fault, FaultKind};
-use crate::input::Input;
-use crate::known::{self, MOST_UNKNOWN, OTHERS};
+use crate::known_names::{self, MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
 use crate::tool;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
+use crate::user_input::UserInput;
 
 /// What the objects on a line have in common, and which of them it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
+pub(super) struct ObjectFlags {
     /// The line is not strictly JSON.
     pub(super) refused: bool,
     /// There are several.
@@ -31,11 +33,11 @@ pub(super) struct Shared {
 
 impl Session {
     /// Takes in one object of a line.
-    pub(super) fn enter(&mut self, line: u32, offset: u64, shared: Shared, entry: &mut Entry) {
+    pub(super) fn enter(&mut self, line: u32, offset: u64, shared: ObjectFlags, entry: &mut Entry) {
         let detail = self.note(entry);
-        if entry.input == Input::Command && self.answers_a_call(entry) {
+        if entry.input == UserInput::Command && self.answers_a_call(entry) {
             // 2.0.42 writes the skill that the model called like a typed command.
-            entry.input = Input::Meta;
+            entry.input = UserInput::Meta;
         }
         let index = self.records.len() as Index;
         let twin = entry.uuid.as_ref().and_then(|id| self.find(id));
@@ -54,12 +56,12 @@ impl Session {
         let model = entry.message.model.as_deref();
         let model = model.map(|model| self.names.add(model));
         let voice = match entry.kind {
-            Kind::Assistant => model,
+            LineKind::Assistant => model,
             _ => mode,
         };
         self.logicals
             .extend(entry.logical_parent.take().map(|id| (index, id)));
-        let place = Place {
+        let place = RecordContext {
             line,
             offset,
             blocks: start..self.blocks.len() as Index,
@@ -74,15 +76,19 @@ impl Session {
             behind: shared.behind,
             duplicate: twin.is_some(),
         };
-        let record = Record::new(entry, place);
+        let record = EntryRecord::new(entry, place);
         if let Some((_, explicit)) = &mut self.last_prompt
             && twin.is_none()
             && thread == 0
             && record.in_chain()
             && record.kind.is_link()
-            && record.kind != Kind::Progress
+            && record.kind != LineKind::Progress
         {
             *explicit = false;
+        }
+        // A client forgets what came before a compaction, and this with it.
+        if record.kind.is_boundary() && thread == 0 && twin.is_none() {
+            self.last_prompt = None;
         }
         self.records.push(record);
         match twin {
@@ -120,7 +126,7 @@ impl Session {
         old.set_duplicate(true);
         let id = entry.message.id.as_deref();
         let id = id.map(|id| self.pool.find(id));
-        let replies = now.kind == Kind::Assistant;
+        let replies = now.kind == LineKind::Assistant;
         let same_message = old.message().filter(|_| replies).is_some_and(|at| {
             let name = self.messages[at as usize].name.get();
             id.map_or(name.is_none(), |id| id.is_some() && id == name)
@@ -185,12 +191,12 @@ impl Session {
                 self.link(group, self.records[index as usize].group);
             }
         }
-        if self.records[index as usize].kind == Kind::Assistant {
+        if self.records[index as usize].kind == LineKind::Assistant {
             self.merge(index, &entry.message);
         }
         self.pair(index, entry);
         self.keep_clues(entry);
-        let repeats = self.keeps == Keeps::All;
+        let repeats = self.keeps == LineRetention::All;
         if let Some(copy) = entry.copy.as_ref().filter(|_| repeats) {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
@@ -225,7 +231,7 @@ impl Session {
             self.failure = Some((index, *failure));
         }
         let notices = std::mem::take(&mut entry.notices).into_iter();
-        for notice in notices.filter(Notice::is_over) {
+        for notice in notices.filter(TaskNotice::is_over) {
             self.end_task(&notice.task);
         }
     }
@@ -238,7 +244,7 @@ impl Session {
 
     /// Facts about the session as a whole that any line may carry. Gives the place of what the
     /// line says beside what it is.
-    fn note(&mut self, entry: &mut Entry) -> Slot {
+    fn note(&mut self, entry: &mut Entry) -> OptionalIndex {
         if let Some(at) = entry.at {
             self.first = Some(self.first.map_or(at, |first| first.min(at)));
             self.last = Some(self.last.map_or(at, |last| last.max(at)));
@@ -255,15 +261,17 @@ impl Session {
         if let Some(cwd) = entry.cwd.take() {
             self.cwds.add(&cwd);
         }
-        let own = self.role == Role::Agent || !entry.sidechain;
+        let own = self.role == TranscriptRole::Agent || !entry.sidechain;
         if own {
             self.note_own(entry);
         }
         match entry.detail.take() {
-            None | Some(Detail::Summary(_) | Detail::PrLink(_) | Detail::Tag(_)) => Slot::default(),
+            None | Some(LineDetail::Summary(_) | LineDetail::PrLink(_) | LineDetail::Tag(_)) => {
+                OptionalIndex::default()
+            }
             Some(detail) => {
                 let at = self.details.len() as Index;
-                if own && entry.kind == Kind::Title {
+                if own && entry.kind == LineKind::Title {
                     self.titles.push(at);
                 }
                 self.details.push(detail);
@@ -292,7 +300,7 @@ impl Session {
 
     /// The number of a label.
     fn label(&mut self, label: &str) -> u16 {
-        let is_new = || known::label(label).is_none() && self.labels.find(label).is_none();
+        let is_new = || known_names::label(label).is_none() && self.labels.find(label).is_none();
         let full = self.labels.len() >= MOST_UNKNOWN && is_new();
         let at = self.labels.add(if full { "…" } else { label });
         u16::try_from(at).unwrap_or(u16::MAX)
@@ -303,7 +311,7 @@ impl Session {
         keep(&mut self.slug, entry.slug.as_deref());
         keep(&mut self.entrypoint, entry.entrypoint.as_deref());
         keep(&mut self.permission_mode, entry.permission_mode.as_deref());
-        if self.role == Role::Agent && self.agent.is_none() {
+        if self.role == TranscriptRole::Agent && self.agent.is_none() {
             self.agent = entry.agent.as_deref().map(Into::into);
         }
         if self.first_session_id.is_none() {
@@ -311,14 +319,14 @@ impl Session {
         }
         self.note_process(entry);
         match &mut entry.detail {
-            Some(Detail::Summary(summary)) => {
+            Some(LineDetail::Summary(summary)) => {
                 let text = std::mem::take(&mut summary.text);
                 self.summaries.push((text, summary.leaf.take()));
             }
-            Some(Detail::PrLink(url)) => drop(self.pr_links.add(url)),
-            Some(Detail::Tag(tag)) => self.tag = Some(tag.trim().to_owned()),
+            Some(LineDetail::PrLink(url)) => drop(self.pr_links.add(url)),
+            Some(LineDetail::Tag(tag)) => self.tag = Some(tag.trim().to_owned()),
             _ if entry.label == "ended-by-model" => self.ended_by_model = true,
-            Some(Detail::LastPrompt { leaf, explicit }) => {
+            Some(LineDetail::LastPrompt { leaf, explicit }) => {
                 self.last_prompt = Some((leaf.clone(), *explicit))
             }
             _ => {}
@@ -333,7 +341,7 @@ impl Session {
         let asked = entry.asked_by.take().filter(|_| !self.tells_origin);
         let asked = asked.filter(|asked| entry.session.as_ref() != Some(asked));
         self.forked_from = told.or(asked).or(self.forked_from.take());
-        if entry.kind != Kind::Title {
+        if entry.kind != LineKind::Title {
             keep_name(&mut self.team, entry.team.as_deref());
             let member = entry.member.as_deref().filter(|_| entry.team.is_some());
             keep_name(&mut self.member, member);
@@ -343,26 +351,26 @@ impl Session {
 
     fn answers_a_call(&self, entry: &Entry) -> bool {
         let parent = entry.parent.id().and_then(|id| self.find(id));
-        parent.is_some_and(|at| self.records[at as usize].input == Input::Results)
+        parent.is_some_and(|at| self.records[at as usize].input == UserInput::Results)
     }
 
     /// The parent of an entry: where it stands, or its id if it is not there yet.
-    fn link_to(&mut self, parent: &mut Parent) -> Link {
+    fn link_to(&mut self, parent: &mut ParentId) -> ParentLink {
         match std::mem::take(parent) {
-            Parent::Absent => Link::Absent,
-            Parent::Null => Link::Null,
-            Parent::Is(id) => match self.find(&id) {
-                Some(at) => Link::At(at),
+            ParentId::Absent => ParentLink::Absent,
+            ParentId::Null => ParentLink::Null,
+            ParentId::Is(id) => match self.find(&id) {
+                Some(at) => ParentLink::At(at),
                 None => {
                     self.strays.push(id);
-                    Link::Named(self.strays.len() as Index - 1)
+                    ParentLink::Named(self.strays.len() as Index - 1)
                 }
             },
         }
     }
 
-    fn thread_of(&mut self, entry: &Entry, parent: Link, index: Index) -> Index {
-        if self.role == Role::Agent || !entry.sidechain {
+    fn thread_of(&mut self, entry: &Entry, parent: ParentLink, index: Index) -> Index {
+        if self.role == TranscriptRole::Agent || !entry.sidechain {
             return 0;
         }
         if let Some(agent) = &entry.agent {
@@ -376,7 +384,7 @@ impl Session {
         }
         // 1.0 wrote the lines of sub-agents between those of the session, without a name.
         match parent {
-            Link::At(at) if self.records[at as usize].thread > 0 => {
+            ParentLink::At(at) if self.records[at as usize].thread > 0 => {
                 self.records[at as usize].thread
             }
             _ => self.new_thread(index),
@@ -395,12 +403,12 @@ impl Session {
     fn group_of(
         &mut self,
         entry: &Entry,
-        parent: Link,
+        parent: ParentLink,
         thread: Index,
         duplicate: bool,
         index: Index,
     ) -> Index {
-        let opens = entry.input.opens_turn() && entry.kind == Kind::User && !duplicate;
+        let opens = entry.input.opens_turn() && entry.kind == LineKind::User && !duplicate;
         if opens {
             let turn = self.turns.len() as Index;
             self.turns.push(Turn {
@@ -415,10 +423,10 @@ impl Session {
         }
         let current = self.threads[thread as usize].group;
         match (parent, current) {
-            (Link::At(at), _) if self.records[at as usize].thread == thread => {
+            (ParentLink::At(at), _) if self.records[at as usize].thread == thread => {
                 self.records[at as usize].group
             }
-            (Link::Named(stray), _) if entry.uuid.is_some() => {
+            (ParentLink::Named(stray), _) if entry.uuid.is_some() => {
                 let parent = self.strays[stray as usize].clone();
                 let group = self.new_group(current.and_then(|group| self.turn_of_group(group)));
                 self.waiting.entry(parent).or_default().push(group);
@@ -434,7 +442,7 @@ impl Session {
     }
 
     fn new_group(&mut self, turn: Option<Index>) -> Index {
-        self.groups.push(Group { turn, link: None });
+        self.groups.push(TurnGroup { turn, link: None });
         self.groups.len() as Index - 1
     }
 
@@ -517,7 +525,7 @@ impl Session {
 
     /// The lines of one message repeat its usage, so take it; never add it.
     fn charge(&mut self, message: Index, head: &MessageHead) {
-        if let Some(usage) = head.usage.filter(|_| self.keeps == Keeps::All) {
+        if let Some(usage) = head.usage.filter(|_| self.keeps == LineRetention::All) {
             let place = &mut self.messages[message as usize].spent;
             charge(&mut self.spent, place, (usage, head.terms));
         }
@@ -554,7 +562,7 @@ impl Session {
                 BlockKind::ToolResult => {
                     let launched = entry.result_status.as_deref() == Some("async_launched");
                     let status = entry.result_status.as_deref();
-                    self.result(Answer {
+                    self.result(UnmatchedResult {
                         record: index,
                         block: at,
                         agent: agent.clone(),
@@ -581,12 +589,12 @@ impl Session {
         if message.is_some_and(|message| self.was_called(message, at, print)) {
             return;
         }
-        let call = Call {
+        let call = ToolCall {
             tool,
             record,
             block: at,
             result: None,
-            agent: Slot::default(),
+            agent: OptionalIndex::default(),
             launched: false,
         };
         self.calls.push(call);
@@ -650,7 +658,7 @@ impl Session {
         })
     }
 
-    fn result(&mut self, answer: Answer) {
+    fn result(&mut self, answer: UnmatchedResult) {
         let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
         let id = block.key();
@@ -665,11 +673,11 @@ impl Session {
         let (line, uuid) = (record.line, &record.uuid);
         let call = &mut self.calls[at as usize];
         // A line that is written again under its uuid answers nothing new.
-        let same = |given: &CallResult| {
+        let same = |given: &ToolCallResult| {
             uuid.is_some() && self.records[given.record as usize].uuid == *uuid
         };
         if call.result.as_ref().is_none_or(same) {
-            call.result = Some(CallResult {
+            call.result = Some(ToolCallResult {
                 record: answer.record,
                 block: answer.block,
                 is_error,
@@ -706,7 +714,7 @@ impl Session {
             let since = record.at();
             let id = Box::<str>::from(&*id);
             self.task_ids.insert(id.clone(), self.tasks.len() as Index);
-            self.tasks.push(Task {
+            self.tasks.push(TaskRecord {
                 id,
                 call: at,
                 agent: is_agent,
@@ -733,7 +741,7 @@ pub struct TurnFinder(Vec<Option<Index>>);
 
 impl TurnFinder {
     /// The turn that a record belongs to.
-    pub fn of(&self, record: &Record) -> Option<Index> {
+    pub fn of(&self, record: &EntryRecord) -> Option<Index> {
         self.0[record.group as usize]
     }
 }
@@ -745,14 +753,14 @@ const LOOKED_THROUGH: usize = 8;
 const BLOCKS_LOOKED_THROUGH: usize = 64;
 
 impl Message {
-    fn new(name: Slot, thread: Index) -> Message {
+    fn new(name: OptionalIndex, thread: Index) -> Message {
         Message {
             name,
             thread,
-            records: Few::default(),
-            model: Slot::default(),
-            stop: Slot::default(),
-            spent: Slot::default(),
+            records: ShortIndexList::default(),
+            model: OptionalIndex::default(),
+            stop: OptionalIndex::default(),
+            spent: OptionalIndex::default(),
             synthetic: false,
             first: NEVER,
             last: NEVER,
@@ -771,7 +779,11 @@ impl Message {
 }
 
 /// Notes what a message cost, in its place.
-fn charge(all: &mut Vec<(Usage, Terms)>, place: &mut Slot, now: (Usage, Terms)) {
+fn charge(
+    all: &mut Vec<(Usage, PricingTerms)>,
+    place: &mut OptionalIndex,
+    now: (Usage, PricingTerms),
+) {
     match place.get() {
         Some(at) => {
             let known = &mut all[at as usize];
@@ -822,11 +834,11 @@ mod tests {
     fn a_message_of_many_calls_keeps_them_in_a_set_and_each_counts_once() {
         let many = 3 * BLOCKS_LOOKED_THROUGH as u32;
         let text = reply("a", 0..many) + &reply("b", many - 5..many + 5);
-        let session = Session::from_log(&Log::new(text), Role::Main);
+        let session = Session::from_log(&Log::new(text), TranscriptRole::Main);
         assert_eq!(session.calls.len() as u32, many + 5);
         assert!(session.crowded.contains(0));
         let text = reply("a", 0..9) + &reply("b", 5..12);
-        let session = Session::from_log(&Log::new(text), Role::Main);
+        let session = Session::from_log(&Log::new(text), TranscriptRole::Main);
         assert_eq!(session.calls.len(), 12);
         assert!(!session.crowded.contains(0));
     }
@@ -834,7 +846,7 @@ mod tests {
     #[test]
     fn of_many_lines_with_a_bad_time_each_is_known() {
         let text = "{\"type\":\"mode\",\"timestamp\":\"soon\"}\n".repeat(1_500);
-        let session = Session::from_log(&Log::new(text), Role::Main);
+        let session = Session::from_log(&Log::new(text), TranscriptRole::Main);
         assert_eq!(
             (session.faults.len(), session.faults.found()),
             (1_000, 1_500)

@@ -1,9 +1,9 @@
 //! What a session is for, and what was said in it last.
 
 use super::{Index, Session};
-use crate::entry::{self, Detail, Kind};
-use crate::input::{self, Input};
+use crate::entry::{self, LineDetail, LineKind};
 use crate::title;
+use crate::user_input::{self, UserInput};
 
 impl Session {
     /// The first prompt and the last reply, for lists.
@@ -17,8 +17,8 @@ impl Session {
         if record.thread != 0 {
             return;
         }
-        if let Some(Detail::Queued { human: true, text }) = self.detail_of(record) {
-            let typed = input::stripped(text).trim_end();
+        if let Some(LineDetail::Queued { human: true, text }) = self.detail_of(record) {
+            let typed = user_input::stripped(text).trim_end();
             if !typed.is_empty() {
                 self.recent_prompt = Some(entry::clip(typed, entry::HEAD));
             }
@@ -26,16 +26,16 @@ impl Session {
         let record = &self.records[index as usize];
         let Some(head) = head else { return };
         match record.kind {
-            Kind::User => {
+            LineKind::User => {
                 self.recent_prompt = Some(head.clone());
-                let weight = Weight::of(record.input, &head);
+                let weight = PromptWeight::of(record.input, &head);
                 if self.goal.is_none() || weight > self.goal_weight {
                     self.goal = Some(head);
                     self.goal_heading = heading;
                     self.goal_weight = weight;
                 }
             }
-            Kind::Assistant => {
+            LineKind::Assistant => {
                 let message = record.message().map(|at| &self.messages[at as usize]);
                 let real =
                     !record.is_api_error() && message.is_some_and(|message| !message.synthetic);
@@ -68,7 +68,7 @@ impl Session {
 
 /// How much what a person did says about what a session is for; of equals, the first counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Weight {
+pub(super) enum PromptWeight {
     /// A command that only begins the session anew.
     #[default]
     Clear,
@@ -78,13 +78,15 @@ pub(super) enum Weight {
     Prompt,
 }
 
-impl Weight {
-    fn of(input: Input, text: &str) -> Weight {
+impl PromptWeight {
+    fn of(input: UserInput, text: &str) -> PromptWeight {
         let name = text.split_whitespace().next();
         match input {
-            Input::Prompt | Input::Plan => Weight::Prompt,
-            Input::Command if matches!(name, Some("/clear" | "/reset" | "/new")) => Weight::Clear,
-            _ => Weight::Command,
+            UserInput::Prompt | UserInput::Plan => PromptWeight::Prompt,
+            UserInput::Command if matches!(name, Some("/clear" | "/reset" | "/new")) => {
+                PromptWeight::Clear
+            }
+            _ => PromptWeight::Command,
         }
     }
 }

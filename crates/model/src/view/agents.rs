@@ -1,29 +1,29 @@
 //! Sub-agents of a session: in its file (1.0) and in files of their own.
 
-pub mod links;
+pub mod agent_origins;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::agent_kind::AgentKind;
 use crate::entry;
-use crate::log::Source;
-use crate::session::{Call, Index, Session, Thread};
+use crate::log::TranscriptSource;
+use crate::session::{Index, Session, Thread, ToolCall};
 use crate::tool;
 use crate::view::files;
-use crate::view::status::{Crew, work};
-use crate::view::turns::{self, CallStatus, Course};
-use crate::view::workflow::{Run, RunAgent};
-use links::{Links, Origin};
+use crate::view::status::{RunningWork, background_work};
+use crate::view::turns::{self, CallStatus, ThreadEnds};
+use crate::view::workflow::{WorkflowAgent, WorkflowRun};
+use agent_origins::{AgentOrigin, AgentOrigins};
 
 /// A sub-agent's own file, as the store found it.
 #[derive(Clone)]
-pub struct AgentFile<'a> {
+pub struct SubAgentSession<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its lines.
     pub session: &'a Session,
     /// Where its texts are; without them only ids tell which call started it.
-    pub source: Option<&'a dyn Source>,
+    pub source: Option<&'a dyn TranscriptSource>,
     /// `agentType` of its `.meta.json`.
     pub kind: Option<&'a str>,
     /// `description` of its `.meta.json`.
@@ -34,10 +34,10 @@ pub struct AgentFile<'a> {
     pub run: Option<&'a str>,
 }
 
-impl<'a> AgentFile<'a> {
+impl<'a> SubAgentSession<'a> {
     /// A file of which nothing else is known.
-    pub fn new(id: &'a str, session: &'a Session) -> AgentFile<'a> {
-        AgentFile {
+    pub fn new(id: &'a str, session: &'a Session) -> SubAgentSession<'a> {
+        SubAgentSession {
             id,
             session,
             source: None,
@@ -93,14 +93,14 @@ pub struct AgentRow {
 /// The sub-agents and workflow runs of a session, each below the one that started it.
 pub fn agents(
     session: &Session,
-    source: &dyn Source,
-    files: &[AgentFile<'_>],
-    runs: &[Run],
+    source: &dyn TranscriptSource,
+    files: &[SubAgentSession<'_>],
+    runs: &[WorkflowRun],
 ) -> Vec<AgentRow> {
     let mut rows: Vec<AgentRow> = Vec::new();
     rows.extend(inside(session, source));
-    let links = links::links(session, source, files, runs);
-    let beside = Beside::new(session, source, files, runs, &links);
+    let links = agent_origins::links(session, source, files, runs);
+    let beside = AgentRowBuilder::new(session, source, files, runs, &links);
     rows.extend((0..runs.len()).map(|run| beside.run(run)));
     rows.extend((0..files.len()).map(|file| beside.file(file)));
     rows.extend(gone(session, source, &rows));
@@ -109,7 +109,7 @@ pub fn agents(
 
 /// Says which of them are at work, now that it is known who is: one that has no result and is
 /// not at work was left behind.
-pub fn settle(rows: &mut [AgentRow], crew: &Crew) {
+pub fn mark_running(rows: &mut [AgentRow], crew: &RunningWork) {
     let mut working: HashSet<String> = HashSet::new();
     for row in rows {
         if row.role.is_helper() || row.role == AgentKind::Workflow {
@@ -132,7 +132,7 @@ pub fn settle(rows: &mut [AgentRow], crew: &Crew) {
 
 /// The session of another member of a team, whose status is known; `lead` is what the lead of a team
 /// is called.
-pub fn mate(session: &Session, id: &str, lead: &str, status: &'static str) -> AgentRow {
+pub fn teammate_row(session: &Session, id: &str, lead: &str, status: &'static str) -> AgentRow {
     let goal = session.goal.as_deref();
     AgentRow {
         agent: id.to_owned(),
@@ -156,14 +156,14 @@ pub fn mate(session: &Session, id: &str, lead: &str, status: &'static str) -> Ag
 }
 
 /// Sub-agents of which only the call is left: their files were purged, or never written.
-fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentRow> {
+fn gone(session: &Session, source: &dyn TranscriptSource, rows: &[AgentRow]) -> Vec<AgentRow> {
     let known: HashSet<&str> = rows.iter().filter_map(|row| row.call.as_deref()).collect();
-    let course = Course::of(session);
+    let course = ThreadEnds::of(session);
     let calls = (0..session.calls.len() as Index).filter(|&call| is_agent_call(session, call));
     let calls = calls.map(|call| &session.calls[call as usize]);
     let agents: HashSet<&str> = rows.iter().map(|row| &*row.agent).collect();
     // One that was sent on has two calls and one file.
-    let is_there = |call: &Call| {
+    let is_there = |call: &ToolCall| {
         let agent = session.agent_of(call);
         agent.is_some_and(|agent| agents.contains(agent))
     };
@@ -191,8 +191,8 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
 }
 
 /// Sub-agents whose lines stand in the session's own file, as 1.0 wrote them.
-fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
-    let course = Course::of(session);
+fn inside(session: &Session, source: &dyn TranscriptSource) -> Vec<AgentRow> {
+    let course = ThreadEnds::of(session);
     let mut output: Vec<Option<Index>> = vec![None; session.threads.len()];
     for (at, message) in session
         .messages
@@ -241,7 +241,7 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
 }
 
 /// The threads inside the file of which the call is known that started them.
-pub fn thread_calls(session: &Session, source: &dyn Source) -> Vec<(Index, Index)> {
+pub fn thread_calls(session: &Session, source: &dyn TranscriptSource) -> Vec<(Index, Index)> {
     if session.threads.len() < 2 {
         return Vec::new();
     }
@@ -272,12 +272,12 @@ pub struct StartingCalls {
 /// By which calls of the session itself these files and the threads inside it were begun.
 pub fn starting_calls(
     session: &Session,
-    source: &dyn Source,
-    files: &[AgentFile<'_>],
-    runs: &[Run],
+    source: &dyn TranscriptSource,
+    files: &[SubAgentSession<'_>],
+    runs: &[WorkflowRun],
 ) -> StartingCalls {
-    let links = links::links(session, source, files, runs);
-    let by_run: HashMap<&str, Origin> = runs
+    let links = agent_origins::links(session, source, files, runs);
+    let by_run: HashMap<&str, AgentOrigin> = runs
         .iter()
         .zip(&links.runs)
         .filter_map(|(run, origin)| Some((run, (*origin)?)))
@@ -291,8 +291,8 @@ pub fn starting_calls(
         // Files may name each other in a circle.
         for _ in 0..=files.len() {
             match origin(file)? {
-                Origin { maker: None, call } => return Some(call),
-                Origin {
+                AgentOrigin { maker: None, call } => return Some(call),
+                AgentOrigin {
                     maker: Some(maker), ..
                 } => file = maker,
             }
@@ -323,7 +323,7 @@ pub fn thread_name(session: &Session, thread: Index) -> String {
 }
 
 /// The kind of agent that a call asked for.
-fn sent_kind(session: &Session, source: &dyn Source, call: &Call) -> Option<String> {
+fn sent_kind(session: &Session, source: &dyn TranscriptSource, call: &ToolCall) -> Option<String> {
     let input = files::input(session, source, call);
     input["subagent_type"].as_str().map(str::to_owned)
 }
@@ -332,7 +332,7 @@ fn sent_kind(session: &Session, source: &dyn Source, call: &Call) -> Option<Stri
 /// the first that no other thread took.
 fn starting_call(
     session: &Session,
-    source: &dyn Source,
+    source: &dyn TranscriptSource,
     thread: &Thread,
     senders: &[Index],
     taken: &HashSet<Index>,
@@ -375,45 +375,51 @@ fn status(status: CallStatus) -> &'static str {
 }
 
 /// What has files of its own.
-struct Beside<'a> {
+struct AgentRowBuilder<'a> {
     session: &'a Session,
-    source: &'a dyn Source,
-    files: &'a [AgentFile<'a>],
-    runs: &'a [Run],
-    links: &'a Links,
-    course: Course,
+    source: &'a dyn TranscriptSource,
+    files: &'a [SubAgentSession<'a>],
+    runs: &'a [WorkflowRun],
+    links: &'a AgentOrigins,
+    course: ThreadEnds,
     /// How the conversations of the files go on.
-    courses: Vec<Course>,
+    courses: Vec<ThreadEnds>,
     /// What runs say of their sub-agents.
-    told: HashMap<&'a str, (&'a Run, &'a RunAgent)>,
+    told: HashMap<&'a str, (&'a WorkflowRun, &'a WorkflowAgent)>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> AgentRowBuilder<'a> {
     fn new(
         session: &'a Session,
-        source: &'a dyn Source,
-        files: &'a [AgentFile<'a>],
-        runs: &'a [Run],
-        links: &'a Links,
-    ) -> Beside<'a> {
+        source: &'a dyn TranscriptSource,
+        files: &'a [SubAgentSession<'a>],
+        runs: &'a [WorkflowRun],
+        links: &'a AgentOrigins,
+    ) -> AgentRowBuilder<'a> {
         let told = runs.iter().flat_map(|run| {
             let agents = run.agents.iter();
             agents.map(move |agent| (&*agent.agent, (run, agent)))
         });
-        Beside {
+        AgentRowBuilder {
             session,
             source,
             files,
             runs,
             links,
-            course: Course::of(session),
-            courses: files.iter().map(|file| Course::of(file.session)).collect(),
+            course: ThreadEnds::of(session),
+            courses: files
+                .iter()
+                .map(|file| ThreadEnds::of(file.session))
+                .collect(),
             told: told.collect(),
         }
     }
 
     /// The file and the course of whoever made a call.
-    fn maker(&self, origin: Origin) -> (&'a Session, &Course, Option<&'a dyn Source>) {
+    fn maker(
+        &self,
+        origin: AgentOrigin,
+    ) -> (&'a Session, &ThreadEnds, Option<&'a dyn TranscriptSource>) {
         match origin.maker {
             None => (self.session, &self.course, Some(self.source)),
             Some(at) => {
@@ -423,12 +429,12 @@ impl<'a> Beside<'a> {
         }
     }
 
-    fn call(&self, origin: Origin) -> (&'a Session, &'a Call) {
+    fn call(&self, origin: AgentOrigin) -> (&'a Session, &'a ToolCall) {
         let (session, _, _) = self.maker(origin);
         (session, &session.calls[origin.call as usize])
     }
 
-    fn call_id(&self, origin: Origin) -> String {
+    fn call_id(&self, origin: AgentOrigin) -> String {
         let (session, call) = self.call(origin);
         session.call_id(call).to_owned()
     }
@@ -476,7 +482,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    fn parent(&self, origin: Option<Origin>) -> Option<String> {
+    fn parent(&self, origin: Option<AgentOrigin>) -> Option<String> {
         let maker = origin?.maker?;
         Some(self.files[maker].id.to_owned())
     }
@@ -534,7 +540,7 @@ impl<'a> Beside<'a> {
     /// What it was sent for.
     fn description(
         &self,
-        file: &AgentFile<'_>,
+        file: &SubAgentSession<'_>,
         about: Option<String>,
         role: AgentKind,
     ) -> Option<String> {
@@ -555,7 +561,7 @@ impl<'a> Beside<'a> {
     }
 
     /// The kind of agent that the call asked for.
-    fn sent(&self, origin: Option<Origin>) -> Option<String> {
+    fn sent(&self, origin: Option<AgentOrigin>) -> Option<String> {
         let origin = origin?;
         let (session, _, source) = self.maker(origin);
         sent_kind(session, source?, &session.calls[origin.call as usize])
@@ -563,13 +569,13 @@ impl<'a> Beside<'a> {
 
     fn status(
         &self,
-        file: &AgentFile<'_>,
-        origin: Option<Origin>,
+        file: &SubAgentSession<'_>,
+        origin: Option<AgentOrigin>,
         role: AgentKind,
         state: Option<&str>,
     ) -> &'static str {
         if role == AgentKind::Workflow || role.is_helper() {
-            let done = work::is_done(file.session);
+            let done = background_work::is_done(file.session);
             return match state {
                 Some("done" | "completed") => "completed",
                 Some("error" | "failed") => "failed",
@@ -584,14 +590,14 @@ impl<'a> Beside<'a> {
         };
         let (session, course, _) = self.maker(origin);
         let call = &session.calls[origin.call as usize];
-        match call.launched && !work::is_done(file.session) {
+        match call.launched && !background_work::is_done(file.session) {
             true => "running",
             false => status(course.status(session, call)),
         }
     }
 
     /// Whether the run of a sub-agent is over.
-    fn is_over(&self, file: &AgentFile<'_>) -> bool {
+    fn is_over(&self, file: &SubAgentSession<'_>) -> bool {
         let told = self.told.get(file.id);
         told.is_some_and(|(run, _)| run.is_over())
     }

@@ -2,24 +2,24 @@
 
 use std::collections::HashSet;
 
+use crate::bitset::BitSet;
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::fault::{Fault, FaultKind, FaultList};
-use crate::graph::{self, Links};
+use crate::graph::{self, ParentLinks};
 use crate::id::Id;
-use crate::input::Input;
-use crate::marks::Marks;
-use crate::refused_content::{self, Sender};
-use crate::session::{Index, Record, Role, Session};
+use crate::refused_content::{self, ContentSender};
+use crate::session::{EntryRecord, Index, Session, TranscriptRole};
+use crate::user_input::UserInput;
+use crate::view::client_profile::{ClientGroups, ClientProfile, ClientRules};
 use crate::view::messages;
-use crate::view::profile::{Clients, Profile, Rules};
-use crate::view::turns::{CallStatus, Course};
+use crate::view::turns::{CallStatus, ThreadEnds};
 
 /// Whether a client could resume the session.
 #[derive(Clone, Debug)]
-pub struct Resumable {
+pub struct ResumeCheck {
     /// The client.
-    pub profile: Profile,
+    pub profile: ClientProfile,
     /// It would find the conversation.
     pub resumes: bool,
     /// Lines of the conversation that it would not send.
@@ -33,13 +33,17 @@ pub struct Resumable {
 /// Every fault: of single lines, of links and of calls, by line, and what the API would refuse if
 /// the newest client went on. All are counted, and of each kind the first are told.
 pub fn faults(session: &Session) -> FaultList {
-    faults_beside(session, &HashSet::new(), Profile::NEWEST)
+    faults_beside(session, &HashSet::new(), ClientProfile::NEWEST)
 }
 
 /// The same of a file whose lines may follow those of other files, as those of teammates and of
 /// forked sub-agents do: `elsewhere` are the parents that stand in one of these.
 /// What `client` takes out itself before it sends is no fault.
-pub fn faults_beside(session: &Session, elsewhere: &HashSet<Id>, client: Profile) -> FaultList {
+pub fn faults_beside(
+    session: &Session,
+    elsewhere: &HashSet<Id>,
+    client: ClientProfile,
+) -> FaultList {
     let links = graph::links(session);
     let mut faults = session.faults.clone();
     let links = broken_links(session, &links, elsewhere);
@@ -62,7 +66,7 @@ pub fn missing_parents(session: &Session) -> Vec<Id> {
 
 fn broken_links<'a>(
     session: &'a Session,
-    links: &'a Links,
+    links: &'a ParentLinks,
     elsewhere: &'a HashSet<Id>,
 ) -> impl Iterator<Item = Fault> + 'a {
     let is_nowhere = |at: &&Index| {
@@ -97,7 +101,7 @@ fn broken_links<'a>(
 }
 
 fn broken_calls(session: &Session, faults: &mut FaultList) {
-    let course = Course::of(session);
+    let course = ThreadEnds::of(session);
     for call in &session.calls {
         // What runs at the API is answered by another kind of block, in the same message.
         let local = session.blocks[call.block as usize].kind != BlockKind::ServerToolUse;
@@ -129,8 +133,8 @@ fn broken_calls(session: &Session, faults: &mut FaultList) {
 }
 
 /// What the API would refuse if this client went on.
-fn refused(session: &Session, client: Profile, faults: &mut FaultList) {
-    let mut sender = Sender::new(session, client);
+fn refused(session: &Session, client: ClientProfile, faults: &mut FaultList) {
+    let mut sender = ContentSender::new(session, client);
     // Of one line, each reason once.
     let mut told = None;
     for refused in refused_content::in_session(session) {
@@ -152,10 +156,10 @@ fn refused(session: &Session, client: Profile, faults: &mut FaultList) {
 /// model had given them, and accepted.
 fn error_tail(session: &Session, faults: &mut FaultList) {
     // What is live is found out only where there is something to find.
-    if !session.records.iter().any(Record::is_api_error) {
+    if !session.records.iter().any(EntryRecord::is_api_error) {
         return;
     }
-    let mut spoken = messages::live_lines(session, Profile::Strict);
+    let mut spoken = messages::live_lines(session, ClientProfile::Strict);
     spoken.retain(|&at| session.records[at as usize].is_conversation());
     let tail = clients_own_end(session, &spoken).iter();
     let errors = tail.map(|&at| &session.records[at as usize]);
@@ -175,7 +179,7 @@ pub(crate) fn clients_own_end<'a>(session: &Session, spoken: &'a [Index]) -> &'a
         let record = &session.records[**at as usize];
         let message = record.message().map(|at| &session.messages[at as usize]);
         let synthetic = message.is_some_and(|message| message.synthetic);
-        record.kind == Kind::Assistant && (record.is_api_error() || synthetic)
+        record.kind == LineKind::Assistant && (record.is_api_error() || synthetic)
     };
     match spoken.iter().rev().take_while(own).count() {
         all if all == spoken.len() => &[],
@@ -184,23 +188,23 @@ pub(crate) fn clients_own_end<'a>(session: &Session, spoken: &'a [Index]) -> &'a
 }
 
 /// For every client that matters for the session: whether it resumes it, and what it would lose.
-pub fn resumable(session: &Session) -> Vec<Resumable> {
+pub fn resumable(session: &Session) -> Vec<ResumeCheck> {
     resumable_among(
         session,
-        &Profile::that_matter(session).into_iter().collect(),
+        &ClientProfile::that_matter(session).into_iter().collect(),
     )
 }
 
 /// The same for these clients, oldest first.
-pub fn resumable_among(session: &Session, clients: &Clients) -> Vec<Resumable> {
-    let whole = conversation(session, Profile::Strict);
+pub fn resumable_among(session: &Session, clients: &ClientGroups) -> Vec<ResumeCheck> {
+    let whole = conversation(session, ClientProfile::Strict);
     let mut all = Vec::new();
     for alike in clients.groups() {
         let Some(&first) = alike.first() else {
             continue;
         };
         let (client, _) = resume(session, &whole, first);
-        let same = alike.iter().map(|&profile| Resumable {
+        let same = alike.iter().map(|&profile| ResumeCheck {
             profile,
             ..client.clone()
         });
@@ -214,14 +218,14 @@ pub fn resumable_among(session: &Session, clients: &Clients) -> Vec<Resumable> {
 /// its messages from. Clients that read the same lines are asked once.
 pub(crate) fn by_client(
     session: &Session,
-    clients: Vec<Profile>,
-) -> impl Iterator<Item = (Resumable, Vec<Index>)> {
-    let whole = conversation(session, Profile::Strict);
-    let mut asked: Vec<(Rules, Resumable, Vec<Index>)> = Vec::new();
+    clients: Vec<ClientProfile>,
+) -> impl Iterator<Item = (ResumeCheck, Vec<Index>)> {
+    let whole = conversation(session, ClientProfile::Strict);
+    let mut asked: Vec<(ClientRules, ResumeCheck, Vec<Index>)> = Vec::new();
     clients.into_iter().map(move |profile| {
         let rules = profile.rules().about_lines();
         if let Some((_, same, lines)) = asked.iter().find(|(known, ..)| *known == rules) {
-            let client = Resumable {
+            let client = ResumeCheck {
                 profile,
                 ..same.clone()
             };
@@ -234,11 +238,16 @@ pub(crate) fn by_client(
 }
 
 /// Whether one client resumes the session.
-pub fn resumable_by(session: &Session, profile: Profile) -> Resumable {
-    resume(session, &conversation(session, Profile::Strict), profile).0
+pub fn resumable_by(session: &Session, profile: ClientProfile) -> ResumeCheck {
+    resume(
+        session,
+        &conversation(session, ClientProfile::Strict),
+        profile,
+    )
+    .0
 }
 
-fn resume(session: &Session, whole: &[Index], profile: Profile) -> (Resumable, Vec<Index>) {
+fn resume(session: &Session, whole: &[Index], profile: ClientProfile) -> (ResumeCheck, Vec<Index>) {
     let outcome = messages::outcome(session, profile);
     let client = judge(session, whole, profile, &outcome);
     (client, outcome.lines())
@@ -247,10 +256,10 @@ fn resume(session: &Session, whole: &[Index], profile: Profile) -> (Resumable, V
 fn judge(
     session: &Session,
     whole: &[Index],
-    profile: Profile,
-    outcome: &messages::Outcome,
-) -> Resumable {
-    let none = |why: &str| Resumable {
+    profile: ClientProfile,
+    outcome: &messages::LiveLines,
+) -> ResumeCheck {
+    let none = |why: &str| ResumeCheck {
         profile,
         resumes: false,
         lost: whole.len(),
@@ -260,22 +269,22 @@ fn judge(
     if whole.is_empty() {
         return none("there is nothing to send");
     }
-    if session.role() == Role::Agent {
+    if session.role() == TranscriptRole::Agent {
         return none("sub-agent sessions cannot be resumed");
     }
     let lines = match outcome {
-        messages::Outcome::Lines(lines) => lines,
-        messages::Outcome::None => return none("it would find no conversation"),
-        messages::Outcome::Hangs => return none("it would hang on circular parents"),
+        messages::LiveLines::Lines(lines) => lines,
+        messages::LiveLines::None => return none("it would find no conversation"),
+        messages::LiveLines::Hangs => return none("it would hang on circular parents"),
     };
-    let sent: Marks = lines.iter().copied().collect();
+    let sent: BitSet = lines.iter().copied().collect();
     let lost: Vec<u32> = whole
         .iter()
         .filter(|&&at| !sent.contains(at))
         .map(|&at| session.records[at as usize].line)
         .collect();
     let why = (!lost.is_empty()).then(|| reason(lost.len(), lost[0]));
-    Resumable {
+    ResumeCheck {
         profile,
         resumes: !whole.is_empty(),
         lost: lost.len(),
@@ -292,15 +301,15 @@ fn reason(lost: usize, first: u32) -> String {
 }
 
 /// The lines that a client sends as conversation.
-fn conversation(session: &Session, profile: Profile) -> Vec<Index> {
+fn conversation(session: &Session, profile: ClientProfile) -> Vec<Index> {
     let lines = messages::live_lines(session, profile);
     let said = |at: &Index| {
         let record = &session.records[*at as usize];
         let mut blocks = session.blocks_of(record).iter();
         let blank = blocks.all(|block| block.blank && block.kind != BlockKind::ToolResult);
         match record.kind {
-            Kind::Assistant => !record.is_api_error() && !blank,
-            Kind::User => record.input == Input::Results || !blank,
+            LineKind::Assistant => !record.is_api_error() && !blank,
+            LineKind::User => record.input == UserInput::Results || !blank,
             _ => false,
         }
     };

@@ -3,15 +3,15 @@
 use memchr::memmem;
 
 use crate::json;
-use crate::log::Source;
-use crate::session::{Call, Session};
+use crate::log::TranscriptSource;
+use crate::session::{Session, ToolCall};
 use crate::time::Time;
 use crate::view::transcript;
-use crate::view::turns::{self, Options};
+use crate::view::turns::{self, TurnOptions};
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct GitCommit {
     /// The turn it was made in, from 1.
     pub turn: usize,
     /// The call that made it.
@@ -27,14 +27,14 @@ pub struct Commit {
 }
 
 /// The commits of the session's own conversation, in order.
-pub fn commits(session: &Session, source: &dyn Source) -> Vec<Commit> {
-    let rows = turns::outline(session, Options::default());
+pub fn commits(session: &Session, source: &dyn TranscriptSource) -> Vec<GitCommit> {
+    let rows = turns::outline(session, TurnOptions::default());
     let mut all = Vec::new();
     for row in &rows {
         for &call in &row.calls {
             let call = &session.calls[call as usize];
             for (hash, branch, title) in made_by(session, source, call) {
-                all.push(Commit {
+                all.push(GitCommit {
                     turn: row.n,
                     call: session.call_id(call).to_owned(),
                     at: session.records[call.record as usize].at(),
@@ -48,9 +48,9 @@ pub fn commits(session: &Session, source: &dyn Source) -> Vec<Commit> {
     all
 }
 
-type Said = (String, String, String);
+type CommitFields = (String, String, String);
 
-fn made_by(session: &Session, source: &dyn Source, call: &Call) -> Vec<Said> {
+fn made_by(session: &Session, source: &dyn TranscriptSource, call: &ToolCall) -> Vec<CommitFields> {
     let shell = matches!(session.text(call.tool), "Bash" | "PowerShell");
     let Some(result) = call.result.as_ref().filter(|_| shell) else {
         return Vec::new();
@@ -104,7 +104,7 @@ fn commits_something(command: &str) -> bool {
 }
 
 /// `[main 1a2b3c4] Say what`, also `[main (root-commit) 1a2b3c4] …` and `[detached HEAD …] …`.
-fn said(line: &str) -> Option<Said> {
+fn said(line: &str) -> Option<CommitFields> {
     let (inside, title) = line.trim_end().strip_prefix('[')?.split_once("] ")?;
     let (branch, hash) = inside.rsplit_once(' ')?;
     let hexadecimal = hash

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::{self, Kind};
-use crate::input::Input;
+use crate::entry::{self, LineKind};
 use crate::json;
-use crate::log::Source;
+use crate::log::TranscriptSource;
 use crate::session::{Index, Session};
-use crate::tokens;
-use crate::view::messages::{self, Piece, PieceKind, Resume};
-use crate::view::profile::Profile;
-use crate::view::row;
+use crate::token_estimate;
+use crate::user_input::UserInput;
+use crate::view::client_profile::ClientProfile;
+use crate::view::messages::{self, ApiBlock, ApiBlockKind, ResumeResult};
+use crate::view::session_row;
 
 /// A kind of content and its part of the context.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub struct CategoryRow {
 
 /// One large piece.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ItemRow {
+pub struct ContextItemRow {
     /// Its category.
     pub category: String,
     /// Tokens.
@@ -48,7 +48,7 @@ pub struct ItemRow {
 
 /// What fills the context.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct ContextUsage {
     /// Tokens in all: as the last reply was given, else the sum of the estimates.
     pub tokens: u64,
     /// Whether the API said so.
@@ -56,21 +56,21 @@ pub struct Context {
     /// Categories, largest first.
     pub categories: Vec<CategoryRow>,
     /// The largest pieces, largest first.
-    pub largest: Vec<ItemRow>,
+    pub largest: Vec<ContextItemRow>,
 }
 
-struct Item {
+struct ContextItem {
     category: String,
     tokens: u64,
     record: Index,
 }
 
 /// Attributes the live context. `most` pieces are named.
-pub fn context(session: &Session, source: &dyn Source, most: usize) -> Context {
+pub fn context(session: &Session, source: &dyn TranscriptSource, most: usize) -> ContextUsage {
     let mut items = said(session, source);
     items.extend(attached(session, source));
     let estimated: u64 = items.iter().map(|item| item.tokens).sum();
-    let measured = row::context_tokens(session);
+    let measured = session_row::context_tokens(session);
     let total = measured.unwrap_or(estimated).max(1);
     // Never claim more than there is: an estimate that overshoots is scaled down.
     let scale = if estimated > total {
@@ -106,7 +106,7 @@ pub fn context(session: &Session, source: &dyn Source, most: usize) -> Context {
         .take(most)
         .map(|item| item_row(session, source, item, share(item.tokens)))
         .collect();
-    Context {
+    ContextUsage {
         tokens: measured.unwrap_or(explained),
         measured: measured.is_some(),
         categories,
@@ -124,14 +124,16 @@ fn freed_by(category: &str) -> Option<&'static str> {
 }
 
 /// Prompts, replies, thinking, calls and results.
-fn said(session: &Session, source: &dyn Source) -> Vec<Item> {
-    let Resume::Messages(messages) = messages::messages(session, source, Profile::Strict) else {
+fn said(session: &Session, source: &dyn TranscriptSource) -> Vec<ContextItem> {
+    let ResumeResult::Messages(messages) =
+        messages::messages(session, source, ClientProfile::Strict)
+    else {
         return Vec::new();
     };
     let pieces = messages.iter().flat_map(|message| &message.content);
     pieces
         .filter_map(|piece| {
-            Some(Item {
+            Some(ContextItem {
                 category: category(session, piece),
                 tokens: estimate(&piece.json),
                 record: piece.record?,
@@ -140,33 +142,35 @@ fn said(session: &Session, source: &dyn Source) -> Vec<Item> {
         .collect()
 }
 
-fn category(session: &Session, piece: &Piece) -> String {
+fn category(session: &Session, piece: &ApiBlock) -> String {
     let record = piece.record.map(|at| &session.records[at as usize]);
     match piece.kind {
-        PieceKind::Thinking => "thinking".to_owned(),
-        PieceKind::Call => "tool inputs".to_owned(),
-        PieceKind::Result => {
+        ApiBlockKind::Thinking => "thinking".to_owned(),
+        ApiBlockKind::Call => "tool inputs".to_owned(),
+        ApiBlockKind::Result => {
             let call = piece.call.as_deref().and_then(|id| session.find_call(id));
             let tool = call.map_or("?", |call| session.text(session.calls[call as usize].tool));
             format!("results {tool}")
         }
-        PieceKind::Text | PieceKind::Other => match record
-            .map(|record| (&record.kind, record.input))
-        {
-            Some((Kind::Assistant, _)) => "replies".to_owned(),
-            Some((Kind::User, Input::Summary)) => "compaction summary".to_owned(),
-            Some((Kind::User, Input::Meta | Input::Machine)) => "commands and skills".to_owned(),
-            _ => "prompts".to_owned(),
-        },
+        ApiBlockKind::Text | ApiBlockKind::Other => {
+            match record.map(|record| (&record.kind, record.input)) {
+                Some((LineKind::Assistant, _)) => "replies".to_owned(),
+                Some((LineKind::User, UserInput::Summary)) => "compaction summary".to_owned(),
+                Some((LineKind::User, UserInput::Meta | UserInput::Machine)) => {
+                    "commands and skills".to_owned()
+                }
+                _ => "prompts".to_owned(),
+            }
+        }
     }
 }
 
 /// Texts that the client attached to prompts.
-fn attached(session: &Session, source: &dyn Source) -> Vec<Item> {
+fn attached(session: &Session, source: &dyn TranscriptSource) -> Vec<ContextItem> {
     let mut items = Vec::new();
-    for at in messages::live_lines(session, Profile::Strict) {
+    for at in messages::live_lines(session, ClientProfile::Strict) {
         let record = &session.records[at as usize];
-        if record.kind != Kind::Attachment {
+        if record.kind != LineKind::Attachment {
             continue;
         }
         let bytes = session.bytes_of(source, record);
@@ -181,7 +185,7 @@ fn attached(session: &Session, source: &dyn Source) -> Vec<Item> {
             "attachments"
         };
         let text = String::from_utf8_lossy(rendered.of(&bytes));
-        items.push(Item {
+        items.push(ContextItem {
             category: category.to_owned(),
             tokens: estimate(&text),
             record: at,
@@ -193,12 +197,17 @@ fn attached(session: &Session, source: &dyn Source) -> Vec<Item> {
 /// About how many tokens something takes that is sent.
 fn estimate(json: &str) -> u64 {
     match json.contains("\"type\":\"image\"") || json.contains("\"type\":\"base64\"") {
-        true => tokens::IMAGE,
-        false => tokens::of_text(json).max(1),
+        true => token_estimate::IMAGE,
+        false => token_estimate::of_text(json).max(1),
     }
 }
 
-fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> ItemRow {
+fn item_row(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    item: &ContextItem,
+    share: f64,
+) -> ContextItemRow {
     let record = &session.records[item.record as usize];
     let blocks = session.blocks_of(record);
     let call_of = |id: &str| {
@@ -220,7 +229,7 @@ fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> 
             text.into_owned()
         }
     });
-    ItemRow {
+    ContextItemRow {
         category: item.category.clone(),
         tokens: item.tokens,
         share,

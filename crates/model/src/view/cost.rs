@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::price::{Cost, Price, Prices};
+use crate::price::{Cost, ModelPrice, Prices};
 use crate::session::{Message, Session};
 
 /// The cost of some messages. One of them without a price must not make a part look like the
@@ -46,7 +46,7 @@ pub fn cost<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     prices: &'a Prices,
 ) -> CostSum {
-    let mut bill = Bill::new(prices);
+    let mut bill = CostCounter::new(prices);
     for message in messages {
         bill.add(session, message);
     }
@@ -55,17 +55,17 @@ pub fn cost<'a>(
 
 /// Adds up costs of messages.
 #[derive(Clone, Debug)]
-pub struct Bill<'a> {
+pub struct CostCounter<'a> {
     prices: &'a Prices,
     total: CostSum,
     /// Messages mostly have the model of the one before.
-    last: Option<(&'a str, Option<&'a Price>)>,
+    last: Option<(&'a str, Option<&'a ModelPrice>)>,
 }
 
-impl<'a> Bill<'a> {
+impl<'a> CostCounter<'a> {
     /// Nothing yet, which costs nothing.
-    pub fn new(prices: &'a Prices) -> Bill<'a> {
-        Bill {
+    pub fn new(prices: &'a Prices) -> CostCounter<'a> {
+        CostCounter {
             prices,
             total: CostSum::default(),
             last: None,

@@ -1,26 +1,26 @@
 //! What happened beside the conversation: compactions, interrupts, errors, hooks, and prompts
 //! typed while the model worked.
 
-use crate::entry::Kind;
-use crate::input::Input;
-use crate::log::Source;
+use crate::entry::LineKind;
+use crate::log::TranscriptSource;
 use crate::session::{Index, Session};
-use crate::view::queue;
-use crate::view::transcript::Body;
-use crate::view::transcript::says;
+use crate::user_input::UserInput;
+use crate::view::prompt_queue;
+use crate::view::transcript::ItemBody;
+use crate::view::transcript::line_text;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct SessionEvent {
     /// The line that tells of it.
     pub record: Index,
     /// What it was.
-    pub what: What,
+    pub what: SessionEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum SessionEventKind {
     /// The context was compacted.
     Compaction {
         /// Only old tool results were cleared.
@@ -47,24 +47,26 @@ pub enum What {
 }
 
 /// All events of a session, those of sub-agents in its file too, in file order.
-pub fn events(session: &Session) -> Vec<Event> {
-    let mut typed = queue::typed_meanwhile(session).into_iter().peekable();
-    let mut events: Vec<Event> = Vec::new();
-    let mut open = vec![Open::default(); session.threads.len()];
+pub fn events(session: &Session) -> Vec<SessionEvent> {
+    let mut typed = prompt_queue::typed_meanwhile(session)
+        .into_iter()
+        .peekable();
+    let mut events: Vec<SessionEvent> = Vec::new();
+    let mut open = vec![OngoingEvents::default(); session.threads.len()];
     for (at, record) in (0..).zip(&session.records) {
         if let Some((_, text)) = typed.next_if(|(line, _)| *line == at) {
-            let what = What::Queued(text);
-            events.push(Event { record: at, what });
+            let what = SessionEventKind::Queued(text);
+            events.push(SessionEvent { record: at, what });
         }
         if record.is_duplicate() {
             continue;
         }
         let open = &mut open[record.thread as usize];
         let what = match record.kind {
-            Kind::CompactBoundary | Kind::MicroBoundary => {
+            LineKind::CompactBoundary | LineKind::MicroBoundary => {
                 let boundary = session.boundary_of(record);
                 open.compaction = Some(events.len());
-                What::Compaction {
+                SessionEventKind::Compaction {
                     micro: !record.kind.is_boundary(),
                     trigger: boundary.and_then(|boundary| boundary.trigger.clone()),
                     before: boundary.and_then(|boundary| boundary.before),
@@ -72,13 +74,13 @@ pub fn events(session: &Session) -> Vec<Event> {
                     summary: None,
                 }
             }
-            Kind::User if record.input == Input::Summary => match open.compaction.take() {
+            LineKind::User if record.input == UserInput::Summary => match open.compaction.take() {
                 Some(compaction) => {
                     summarised(&mut events[compaction], at);
                     continue;
                 }
                 // Before there were boundaries.
-                None => What::Compaction {
+                None => SessionEventKind::Compaction {
                     micro: false,
                     trigger: None,
                     before: None,
@@ -86,44 +88,46 @@ pub fn events(session: &Session) -> Vec<Event> {
                     summary: Some(at),
                 },
             },
-            Kind::User if record.input == Input::Interrupt => What::Interrupt,
-            Kind::User if record.input.opens_turn() => {
+            LineKind::User if record.input == UserInput::Interrupt => SessionEventKind::Interrupt,
+            LineKind::User if record.input.opens_turn() => {
                 open.hook = false;
                 continue;
             }
-            Kind::Assistant if record.is_api_error() => What::Failure,
-            Kind::ApiError => What::ApiError,
-            Kind::Attachment | Kind::System if record.is_trouble() => {
+            LineKind::Assistant if record.is_api_error() => SessionEventKind::Failure,
+            LineKind::ApiError => SessionEventKind::ApiError,
+            LineKind::Attachment | LineKind::System if record.is_trouble() => {
                 open.hook = true;
-                What::Hook
+                SessionEventKind::Hook
             }
             // The summary at the end of a turn repeats what the hook's own line said.
-            Kind::StopHookSummary if record.is_trouble() && !open.hook => What::Hook,
+            LineKind::StopHookSummary if record.is_trouble() && !open.hook => {
+                SessionEventKind::Hook
+            }
             _ => continue,
         };
-        events.push(Event { record: at, what });
+        events.push(SessionEvent { record: at, what });
     }
     events
 }
 
 /// What a thread is in the middle of.
 #[derive(Clone, Default)]
-struct Open {
+struct OngoingEvents {
     /// A compaction whose summary has not come yet.
     compaction: Option<usize>,
     /// A hook told of its trouble.
     hook: bool,
 }
 
-fn summarised(event: &mut Event, line: Index) {
-    if let What::Compaction { summary, .. } = &mut event.what {
+fn summarised(event: &mut SessionEvent, line: Index) {
+    if let SessionEventKind::Compaction { summary, .. } = &mut event.what {
         *summary = Some(line);
     }
 }
 
 /// What an event says, read from its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Detail {
+pub struct EventDetail {
     /// The error, the prompt, the output of the hook; the summary of a compaction.
     pub text: String,
     /// Which attempt failed, of how many.
@@ -135,44 +139,49 @@ pub struct Detail {
 }
 
 /// Reads what an event says.
-pub fn detail(session: &Session, source: &dyn Source, event: &Event) -> Detail {
+pub fn detail(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    event: &SessionEvent,
+) -> EventDetail {
     let record = &session.records[event.record as usize];
     match &event.what {
-        What::Queued(text) => Detail::said(text.clone()),
-        What::Compaction { summary, .. } => {
-            let summary = summary.map(|line| says::text_of(session, source, line));
-            Detail::said(summary.unwrap_or_default())
+        SessionEventKind::Queued(text) => EventDetail::said(text.clone()),
+        SessionEventKind::Compaction { summary, .. } => {
+            let summary = summary.map(|line| line_text::text_of(session, source, line));
+            EventDetail::said(summary.unwrap_or_default())
         }
-        What::Interrupt | What::Failure => {
-            Detail::said(says::text_of(session, source, event.record))
+        SessionEventKind::Interrupt | SessionEventKind::Failure => {
+            EventDetail::said(line_text::text_of(session, source, event.record))
         }
-        What::ApiError => match says::api_error(&session.bytes_of(source, record)) {
-            Body::ApiError { text, attempt } => Detail {
+        SessionEventKind::ApiError => match line_text::api_error(&session.bytes_of(source, record))
+        {
+            ItemBody::ApiError { text, attempt } => EventDetail {
                 attempt,
-                ..Detail::said(text)
+                ..EventDetail::said(text)
             },
-            _ => Detail::default(),
+            _ => EventDetail::default(),
         },
-        What::Hook => {
+        SessionEventKind::Hook => {
             let bytes = session.bytes_of(source, record);
             let hook = match record.kind {
-                Kind::Attachment => says::attached_hook(&bytes),
-                _ => says::stop_hook(&bytes),
+                LineKind::Attachment => line_text::attached_hook(&bytes),
+                _ => line_text::stop_hook(&bytes),
             };
-            Detail {
+            EventDetail {
                 hook: Some(hook.event),
                 blocked: hook.blocked,
-                ..Detail::said(hook.output)
+                ..EventDetail::said(hook.output)
             }
         }
     }
 }
 
-impl Detail {
-    fn said(text: String) -> Detail {
-        Detail {
+impl EventDetail {
+    fn said(text: String) -> EventDetail {
+        EventDetail {
             text,
-            ..Detail::default()
+            ..EventDetail::default()
         }
     }
 }
@@ -181,11 +190,11 @@ impl Detail {
 mod tests {
     use super::*;
     use crate::log::Log;
-    use crate::session::Role;
+    use crate::session::TranscriptRole;
 
     fn read(lines: &[&str]) -> (Session, Log) {
         let log = Log::new(lines.join("\n") + "\n");
-        (Session::from_log(&log, Role::Main), log)
+        (Session::from_log(&log, TranscriptRole::Main), log)
     }
 
     #[test]
@@ -197,10 +206,10 @@ mod tests {
         ]);
         let events = events(&session);
         let [
-            Event {
+            SessionEvent {
                 record: 1,
                 what:
-                    What::Compaction {
+                    SessionEventKind::Compaction {
                         micro: false,
                         trigger: Some(trigger),
                         before: Some(900),
@@ -225,8 +234,15 @@ mod tests {
             r#"{"type":"user","uuid":"d","parentUuid":"c","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}"#,
         ]);
         let events = events(&session);
-        let whats: Vec<&What> = events.iter().map(|event| &event.what).collect();
-        assert_eq!(whats, [&What::ApiError, &What::Failure, &What::Interrupt]);
+        let whats: Vec<&SessionEventKind> = events.iter().map(|event| &event.what).collect();
+        assert_eq!(
+            whats,
+            [
+                &SessionEventKind::ApiError,
+                &SessionEventKind::Failure,
+                &SessionEventKind::Interrupt
+            ]
+        );
         let first = detail(&session, &log, &events[0]);
         assert_eq!((&*first.text, first.attempt), ("overloaded", Some((2, 10))));
         assert_eq!(detail(&session, &log, &events[1]).text, "API Error: 529");
@@ -240,7 +256,10 @@ mod tests {
             r#"{"type":"queue-operation","operation":"remove"}"#,
         ]);
         let events = events(&session);
-        assert_eq!(events[0].what, What::Queued("and this".to_owned()));
+        assert_eq!(
+            events[0].what,
+            SessionEventKind::Queued("and this".to_owned())
+        );
         assert_eq!((events.len(), events[0].record), (1, 2));
     }
 }

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::json;
-use crate::log::Source;
-use crate::session::{Call, Index, Session};
-use crate::tool::{self, Touch};
+use crate::log::TranscriptSource;
+use crate::session::{Index, Session, ToolCall};
+use crate::tool::{self, FileAccess};
 use crate::view::turns;
 
 /// What happened to one file.
@@ -36,13 +36,13 @@ pub struct FileRow {
 
 /// The files of a session, in the order they were first touched. Calls that failed touched
 /// nothing.
-pub fn files(session: &Session, source: &dyn Source) -> Vec<FileRow> {
+pub fn files(session: &Session, source: &dyn TranscriptSource) -> Vec<FileRow> {
     let mut rows: Vec<FileRow> = Vec::new();
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     for call in &session.calls {
         let touch = tool::touch(session.text(call.tool));
         let done = call.result.as_ref().is_some_and(|result| !result.is_error);
-        let Some(path) = (touch != Touch::None && done)
+        let Some(path) = (touch != FileAccess::None && done)
             .then(|| path(session, source, call))
             .flatten()
         else {
@@ -68,14 +68,20 @@ pub fn files(session: &Session, source: &dyn Source) -> Vec<FileRow> {
     rows
 }
 
-fn count(session: &Session, source: &dyn Source, call: &Call, touch: Touch, row: &mut FileRow) {
+fn count(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    call: &ToolCall,
+    touch: FileAccess,
+    row: &mut FileRow,
+) {
     match touch {
-        Touch::None => {}
-        Touch::Read => row.reads += 1,
-        Touch::Write => row.writes += 1,
-        Touch::Edit => row.edits += 1,
+        FileAccess::None => {}
+        FileAccess::Read => row.reads += 1,
+        FileAccess::Write => row.writes += 1,
+        FileAccess::Edit => row.edits += 1,
     }
-    if matches!(touch, Touch::Write | Touch::Edit) {
+    if matches!(touch, FileAccess::Write | FileAccess::Edit) {
         let (added, removed) = changed_lines(
             &result_meta(session, source, call),
             &input(session, source, call),
@@ -113,14 +119,14 @@ pub fn changed_lines(meta: &Value, input: &Value) -> (usize, usize) {
 }
 
 /// The input of a call.
-pub fn input(session: &Session, source: &dyn Source, call: &Call) -> Value {
+pub fn input(session: &Session, source: &dyn TranscriptSource, call: &ToolCall) -> Value {
     let record = &session.records[call.record as usize];
     let bytes = session.bytes_of(source, record);
     json::value(session.blocks[call.block as usize].body().of(&bytes))
 }
 
 /// What the client noted about the result of a call (`toolUseResult`).
-pub fn result_meta(session: &Session, source: &dyn Source, call: &Call) -> Value {
+pub fn result_meta(session: &Session, source: &dyn TranscriptSource, call: &ToolCall) -> Value {
     let Some(result) = &call.result else {
         return Value::Null;
     };
@@ -128,7 +134,7 @@ pub fn result_meta(session: &Session, source: &dyn Source, call: &Call) -> Value
     json::find(&bytes, &["toolUseResult"]).map_or(Value::Null, |span| json::value(span.of(&bytes)))
 }
 
-fn path(session: &Session, source: &dyn Source, call: &Call) -> Option<String> {
+fn path(session: &Session, source: &dyn TranscriptSource, call: &ToolCall) -> Option<String> {
     let input = input(session, source, call);
     let keys = tool::known(session.text(call.tool))?.subject;
     keys.iter()
@@ -138,7 +144,7 @@ fn path(session: &Session, source: &dyn Source, call: &Call) -> Option<String> {
 
 /// One backup, or the note that the file did not exist.
 #[derive(Clone, Debug)]
-struct Backup {
+struct BackupVersion {
     /// The prompt at which the file was like this.
     prompt: String,
     path: String,
@@ -146,12 +152,12 @@ struct Backup {
     version: usize,
 }
 
-fn backups(session: &Session, source: &dyn Source) -> Vec<Backup> {
+fn backups(session: &Session, source: &dyn TranscriptSource) -> Vec<BackupVersion> {
     let mut out = Vec::new();
     for record in session
         .records
         .iter()
-        .filter(|record| record.kind == Kind::FileHistory)
+        .filter(|record| record.kind == LineKind::FileHistory)
     {
         let line = json::value(&session.bytes_of(source, record));
         if let Some(tracked) = line["snapshot"]["trackedFileBackups"].as_object() {
@@ -173,8 +179,8 @@ fn backups(session: &Session, source: &dyn Source) -> Vec<Backup> {
     out
 }
 
-fn one_backup(prompt: &str, path: &str, backup: &Value) -> Backup {
-    Backup {
+fn one_backup(prompt: &str, path: &str, backup: &Value) -> BackupVersion {
+    BackupVersion {
         prompt: prompt.to_owned(),
         path: path.to_owned(),
         file: backup["backupFileName"].as_str().map(str::to_owned),
@@ -200,7 +206,7 @@ pub fn names_same(path: &str, other: &str) -> bool {
 
 /// How to get a file back as it was after a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Restore {
+pub enum FileRestore {
     /// Copy this backup of the client's.
     Backup {
         /// Its name in `file-history/<session>/`.
@@ -215,7 +221,7 @@ pub enum Restore {
         /// The turn before which the client made it.
         before_turn: usize,
         /// The changes.
-        steps: Vec<Step>,
+        steps: Vec<FileEditStep>,
     },
     /// The file did not exist.
     Absent,
@@ -235,13 +241,13 @@ pub enum Restore {
 
 /// A change to a file, as a call made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step(Value);
+pub struct FileEditStep(Value);
 
 /// The text after these changes; `None` where one does not fit.
-pub fn replay_on(base: &str, steps: &[Step]) -> Option<String> {
+pub fn replay_on(base: &str, steps: &[FileEditStep]) -> Option<String> {
     steps.iter().try_fold(
         base.to_owned(),
-        |text, Step(input)| match input["content"].as_str() {
+        |text, FileEditStep(input)| match input["content"].as_str() {
             Some(content) => Some(content.to_owned()),
             None => edited(&text, input),
         },
@@ -249,8 +255,13 @@ pub fn replay_on(base: &str, steps: &[Step]) -> Option<String> {
 }
 
 /// Plans how to get `path` back as it was when turn `n` (from 1) was over.
-pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> Vec<Restore> {
-    let turns = turns::outline(session, turns::Options::default());
+pub fn restore(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    path: &str,
+    n: usize,
+) -> Vec<FileRestore> {
+    let turns = turns::outline(session, turns::TurnOptions::default());
     let opener = |turn: &turns::TurnRow| {
         session.records[turn.record as usize]
             .uuid
@@ -262,7 +273,7 @@ pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> 
         .filter_map(|turn| Some((opener(turn)?, turn.n)))
         .collect();
     let mut plans = Vec::new();
-    let mut known: Vec<(usize, Backup)> = backups(session, source)
+    let mut known: Vec<(usize, BackupVersion)> = backups(session, source)
         .into_iter()
         .filter(|backup| names_same(path, &backup.path))
         .filter_map(|backup| Some((*number.get(&backup.prompt)?, backup)))
@@ -271,11 +282,11 @@ pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> 
     // What a later turn found before it changed the file is what this turn left.
     if let Some((turn, backup)) = known.iter().find(|(turn, _)| *turn > n) {
         plans.push(match &backup.file {
-            Some(file) => Restore::Backup {
+            Some(file) => FileRestore::Backup {
                 file: file.clone(),
                 before_turn: *turn,
             },
-            None => Restore::Absent,
+            None => FileRestore::Absent,
         });
     }
     let calls_from = |first: usize| {
@@ -288,13 +299,13 @@ pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> 
     };
     if let Some((
         turn,
-        Backup {
+        BackupVersion {
             file: Some(file), ..
         },
     )) = known.iter().rev().find(|(turn, _)| *turn <= n)
     {
         let steps = changes(session, source, path, &calls_from(*turn));
-        plans.push(Restore::BackupAndReplay {
+        plans.push(FileRestore::BackupAndReplay {
             file: file.clone(),
             before_turn: *turn,
             steps,
@@ -305,24 +316,35 @@ pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> 
 }
 
 /// The changes that these calls made to the file.
-fn changes(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -> Vec<Step> {
+fn changes(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    path: &str,
+    calls: &[Index],
+) -> Vec<FileEditStep> {
     let calls = calls.iter().map(|&index| &session.calls[index as usize]);
     let own = calls.filter(|call| {
         let changes = matches!(
             tool::touch(session.text(call.tool)),
-            Touch::Write | Touch::Edit
+            FileAccess::Write | FileAccess::Edit
         );
         let done = call.result.as_ref().is_some_and(|result| !result.is_error);
         changes
             && done
             && self::path(session, source, call).is_some_and(|own| names_same(path, &own))
     });
-    own.map(|call| Step(input(session, source, call))).collect()
+    own.map(|call| FileEditStep(input(session, source, call)))
+        .collect()
 }
 
 /// Follows the calls that changed the file; each change starts from what the client noted as
 /// the original, where it did.
-fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -> Restore {
+fn replay(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    path: &str,
+    calls: &[Index],
+) -> FileRestore {
     let mut content: Option<String> = None;
     let mut replayed = 0;
     let mut broken = None;
@@ -331,7 +353,7 @@ fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -
         let touch = tool::touch(session.text(call.tool));
         let done = call.result.as_ref().is_some_and(|result| !result.is_error);
         let own = self::path(session, source, call).is_some_and(|own| names_same(path, &own));
-        if touch == Touch::None || !done || !own {
+        if touch == FileAccess::None || !done || !own {
             continue;
         }
         let (input, meta) = (
@@ -339,9 +361,9 @@ fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -
             result_meta(session, source, call),
         );
         match touch {
-            Touch::Read => content = content.or_else(|| whole_file(&meta)),
-            Touch::Write => content = input["content"].as_str().map(str::to_owned),
-            Touch::Edit | Touch::None => {
+            FileAccess::Read => content = content.or_else(|| whole_file(&meta)),
+            FileAccess::Write => content = input["content"].as_str().map(str::to_owned),
+            FileAccess::Edit | FileAccess::None => {
                 let before = meta["originalFile"]
                     .as_str()
                     .map(str::to_owned)
@@ -355,14 +377,14 @@ fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -
                 });
             }
         }
-        replayed += usize::from(touch != Touch::Read);
+        replayed += usize::from(touch != FileAccess::Read);
     }
     match content {
-        Some(content) => Restore::Replayed {
+        Some(content) => FileRestore::Replayed {
             content,
             calls: replayed,
         },
-        None => Restore::Unknown {
+        None => FileRestore::Unknown {
             why: broken.unwrap_or_else(|| {
                 "no call up to that turn wrote or read the whole file".to_owned()
             }),

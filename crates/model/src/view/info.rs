@@ -7,7 +7,7 @@ use crate::session::Session;
 
 /// What stands in a file.
 #[derive(Clone, Debug, Default)]
-pub struct Info {
+pub struct TranscriptInfo {
     /// Lines.
     pub lines: u32,
     /// Blank lines.
@@ -29,8 +29,8 @@ pub struct Info {
 }
 
 /// Takes the inventory.
-pub fn info(session: &Session) -> Info {
-    let mut info = Info {
+pub fn info(session: &Session) -> TranscriptInfo {
+    let mut info = TranscriptInfo {
         lines: session.lines().max(session.faults.last_line()),
         blank_lines: session.blank_lines,
         types: session
@@ -45,7 +45,7 @@ pub fn info(session: &Session) -> Info {
             .map(|(version, lines)| (version.to_owned(), lines))
             .collect(),
         models: session.models.texts(),
-        ..Info::default()
+        ..TranscriptInfo::default()
     };
     for message in &session.messages {
         let stop = message.stop().map_or("null", |stop| session.text(stop));

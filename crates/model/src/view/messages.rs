@@ -6,27 +6,27 @@
 //! and results brought together (`pair`). Reminders that the client makes anew on every start are not part of the
 //! conversation and are left out.
 
+mod ancestor_walk;
 mod assemble;
-mod client;
-mod join;
-mod own;
-mod pair;
-mod siblings;
-pub(crate) mod speech;
-mod walk;
+mod call_pairing;
+mod client_lines;
+pub(crate) mod line_content;
+mod message_joining;
+mod own_lines;
+mod parallel_calls;
 
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::LineKind;
 use crate::graph;
 use crate::json;
-use crate::log::Source;
-use crate::session::{Index, Part, Session};
-use crate::view::profile::{Profile, Rules};
-use crate::view::strict;
+use crate::log::TranscriptSource;
+use crate::session::{BlockRecord, Index, Session};
+use crate::view::client_profile::{ClientProfile, ClientRules};
+use crate::view::strict_messages;
 
 /// What resuming would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resume {
+pub enum ResumeResult {
     /// These messages would be sent ahead of the next prompt.
     Messages(Vec<ApiMessage>),
     /// The client would say that there is no conversation.
@@ -37,19 +37,19 @@ pub enum Resume {
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageRole {
     /// The person, and the tools.
     User,
     /// The model.
     Assistant,
 }
 
-impl Speaker {
+impl MessageRole {
     /// The role on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Speaker::User => "user",
-            Speaker::Assistant => "assistant",
+            MessageRole::User => "user",
+            MessageRole::Assistant => "assistant",
         }
     }
 }
@@ -58,14 +58,14 @@ impl Speaker {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiMessage {
     /// Who speaks.
-    pub role: Speaker,
+    pub role: MessageRole,
     /// Its blocks, in order.
-    pub content: Vec<Piece>,
+    pub content: Vec<ApiBlock>,
 }
 
 /// What a block of the request is, as far as the rules ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieceKind {
+pub enum ApiBlockKind {
     /// Text.
     Text,
     /// Thinking, readable or not.
@@ -80,9 +80,9 @@ pub enum PieceKind {
 
 /// One block of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ApiBlock {
     /// What it is.
-    pub kind: PieceKind,
+    pub kind: ApiBlockKind,
     /// The call it makes or answers.
     pub call: Option<Box<str>>,
     /// Text without a visible character.
@@ -100,17 +100,21 @@ pub struct Piece {
 }
 
 /// The messages that the client of `profile` would send.
-pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Resume {
+pub fn messages(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    profile: ClientProfile,
+) -> ResumeResult {
     let rules = profile.rules();
     match outcome(session, profile) {
-        Outcome::Lines(lines) if profile == Profile::Strict => {
+        LiveLines::Lines(lines) if profile == ClientProfile::Strict => {
             let drafts = assemble::assemble_own(session, source, &lines, &rules);
-            let accepted = strict::accepted(drafts);
+            let accepted = strict_messages::accepted(drafts);
             // The API takes no empty request.
             if accepted.is_empty() {
-                Resume::NoConversation
+                ResumeResult::NoConversation
             } else {
-                Resume::Messages(accepted)
+                ResumeResult::Messages(accepted)
             }
         }
         outcome => of_client(session, source, outcome, &rules),
@@ -118,34 +122,43 @@ pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Res
 }
 
 /// The messages that a client with these rules would send.
-pub fn by_rules(session: &Session, source: &dyn Source, rules: &Rules) -> Resume {
-    let outcome = client::chain(session, rules, None);
+pub fn by_rules(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    rules: &ClientRules,
+) -> ResumeResult {
+    let outcome = client_lines::chain(session, rules, None);
     of_client(session, source, outcome, rules)
 }
 
-fn of_client(session: &Session, source: &dyn Source, outcome: Outcome, rules: &Rules) -> Resume {
+fn of_client(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    outcome: LiveLines,
+    rules: &ClientRules,
+) -> ResumeResult {
     match outcome {
-        Outcome::Lines(lines) if rules.brittle && lacks_content(session, source, &lines) => {
-            Resume::NoConversation
+        LiveLines::Lines(lines) if rules.brittle && lacks_content(session, source, &lines) => {
+            ResumeResult::NoConversation
         }
-        Outcome::Lines(lines)
+        LiveLines::Lines(lines)
             if rules.refuses_string_replies && has_string_reply(session, &lines) =>
         {
-            Resume::NoConversation
+            ResumeResult::NoConversation
         }
-        Outcome::Lines(lines) => {
-            Resume::Messages(assemble::assemble(session, source, &lines, rules))
+        LiveLines::Lines(lines) => {
+            ResumeResult::Messages(assemble::assemble(session, source, &lines, rules))
         }
-        Outcome::None => Resume::NoConversation,
-        Outcome::Hangs => Resume::Hangs,
+        LiveLines::None => ResumeResult::NoConversation,
+        LiveLines::Hangs => ResumeResult::Hangs,
     }
 }
 
 /// Whether one of the lines has no content.
-fn lacks_content(session: &Session, source: &dyn Source, lines: &[Index]) -> bool {
+fn lacks_content(session: &Session, source: &dyn TranscriptSource, lines: &[Index]) -> bool {
     lines.iter().any(|&at| {
         let record = &session.records[at as usize];
-        let speaks = matches!(record.kind, Kind::User | Kind::Assistant);
+        let speaks = matches!(record.kind, LineKind::User | LineKind::Assistant);
         speaks && session.blocks_of(record).is_empty() && {
             let bytes = session.bytes_of(source, record);
             let content = json::find(&bytes, &["message", "content"]);
@@ -160,14 +173,14 @@ fn has_string_reply(session: &Session, lines: &[Index]) -> bool {
         let record = &session.records[at as usize];
         let first = session.blocks_of(record).first();
         let is_string =
-            |block: &Part| block.kind == BlockKind::Text && block.span() == block.body();
-        record.kind == Kind::Assistant && first.is_some_and(is_string)
+            |block: &BlockRecord| block.kind == BlockKind::Text && block.span() == block.body();
+        record.kind == LineKind::Assistant && first.is_some_and(is_string)
     })
 }
 
 /// The lines a client would build its messages from, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LiveLines {
     /// These lines, in the order they are read.
     Lines(Vec<Index>),
     /// It would find no conversation.
@@ -176,42 +189,42 @@ pub enum Outcome {
     Hangs,
 }
 
-impl Outcome {
+impl LiveLines {
     /// The lines; none where there is no conversation.
     pub fn lines(self) -> Vec<Index> {
         match self {
-            Outcome::Lines(lines) => lines,
-            Outcome::None | Outcome::Hangs => Vec::new(),
+            LiveLines::Lines(lines) => lines,
+            LiveLines::None | LiveLines::Hangs => Vec::new(),
         }
     }
 }
 
 /// What the client of `profile` would make of the lines.
-pub fn outcome(session: &Session, profile: Profile) -> Outcome {
+pub fn outcome(session: &Session, profile: ClientProfile) -> LiveLines {
     match profile {
-        Profile::Strict => own::chain(session),
-        client => client::chain(session, &client.rules(), None),
+        ClientProfile::Strict => own_lines::chain(session),
+        client => client_lines::chain(session, &client.rules(), None),
     }
 }
 
 /// The lines that the client of `profile` would build its messages from if the conversation
 /// went on from `leaf`.
-pub(crate) fn lines_from(session: &Session, profile: Profile, leaf: Index) -> Vec<Index> {
+pub(crate) fn lines_from(session: &Session, profile: ClientProfile, leaf: Index) -> Vec<Index> {
     let outcome = match profile {
-        Profile::Strict => own::from(session, &graph::links(session), leaf),
-        client => client::chain(session, &client.rules(), Some(leaf)),
+        ClientProfile::Strict => own_lines::from(session, &graph::links(session), leaf),
+        client => client_lines::chain(session, &client.rules(), Some(leaf)),
     };
     outcome.lines()
 }
 
 /// The lines that our own rules would build messages from if lines had these links and the
 /// conversation went on from `leaf`.
-pub(crate) fn lines_by(session: &Session, links: &graph::Links, leaf: Index) -> Vec<Index> {
-    own::from(session, links, leaf).lines()
+pub(crate) fn lines_by(session: &Session, links: &graph::ParentLinks, leaf: Index) -> Vec<Index> {
+    own_lines::from(session, links, leaf).lines()
 }
 
 /// The lines that the client of `profile` would build its messages from, in order.
-pub fn live_lines(session: &Session, profile: Profile) -> Vec<Index> {
+pub fn live_lines(session: &Session, profile: ClientProfile) -> Vec<Index> {
     outcome(session, profile).lines()
 }
 

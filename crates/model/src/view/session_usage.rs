@@ -1,7 +1,7 @@
 //! What a session used: tokens and cost of every message of its files, each counted once.
 //!
 //! This is the one answer for lists, tables, turns, pages and documents. It counts by the same
-//! [`Ledger`] as `usage` does, over the files of one session: its own, those of its sub-agents,
+//! [`UsageLedger`] as `usage` does, over the files of one session: its own, those of its sub-agents,
 //! and those of the client's own helpers, which compact, suggest prompts and warm up.
 
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use std::ops::AddAssign;
 
 use super::agents::{AgentRow, StartingCalls};
 use super::cost::CostSum;
-use super::usage::{Counted, Ledger, ModelPrices, is_counted};
+use super::usage::{CountedMessage, LedgerPrices, UsageLedger, is_counted};
+use crate::file_usage::FileUsage;
 use crate::price::Prices;
-use crate::session::{Index, Message, Role, Session};
-use crate::spent::Spending;
+use crate::session::{Index, Message, Session, TranscriptRole};
 use crate::time::Time;
 use crate::usage::Usage;
 use crate::view::turns::{self, TurnRow};
@@ -25,7 +25,7 @@ pub struct SessionFiles<'a> {
     /// Those of its sub-agents.
     pub agents: &'a [&'a Session],
     /// Those of the client's own helpers.
-    pub helpers: &'a [&'a Spending],
+    pub helpers: &'a [&'a FileUsage],
 }
 
 impl<'a> SessionFiles<'a> {
@@ -41,7 +41,7 @@ impl<'a> SessionFiles<'a> {
 
 /// What some messages used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct UsageTotal {
     /// How many messages.
     pub messages: u64,
     /// Their tokens.
@@ -50,8 +50,8 @@ pub struct Used {
     pub cost: CostSum,
 }
 
-impl AddAssign for Used {
-    fn add_assign(&mut self, other: Used) {
+impl AddAssign for UsageTotal {
+    fn add_assign(&mut self, other: UsageTotal) {
         self.messages += other.messages;
         self.usage += other.usage;
         self.cost += other.cost;
@@ -62,16 +62,16 @@ impl AddAssign for Used {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionUsage {
     /// Its own conversation.
-    pub own: Used,
+    pub own: UsageTotal,
     /// Its sub-agents.
-    pub agents: Used,
+    pub agents: UsageTotal,
     /// The client's own helpers.
-    pub client: Used,
+    pub client: UsageTotal,
 }
 
 impl SessionUsage {
     /// All of it.
-    pub fn all(&self) -> Used {
+    pub fn all(&self) -> UsageTotal {
         let mut all = self.own;
         all += self.agents;
         all += self.client;
@@ -83,11 +83,11 @@ impl SessionUsage {
         self.all().messages == 0
     }
 
-    fn of(&mut self, user: User) -> &mut Used {
+    fn of(&mut self, user: UsageOwner) -> &mut UsageTotal {
         match user {
-            User::Own => &mut self.own,
-            User::Agent => &mut self.agents,
-            User::Client => &mut self.client,
+            UsageOwner::Own => &mut self.own,
+            UsageOwner::Agent => &mut self.agents,
+            UsageOwner::Client => &mut self.client,
         }
     }
 }
@@ -102,7 +102,7 @@ impl AddAssign for SessionUsage {
 
 /// Who used the tokens of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User {
+enum UsageOwner {
     Own,
     Agent,
     Client,
@@ -110,7 +110,7 @@ enum User {
 
 /// What a session used.
 pub fn session_usage(files: &SessionFiles<'_>, prices: &Prices) -> SessionUsage {
-    Count::new(files, prices).sum(|_| true)
+    UsageCounter::new(files, prices).sum(|_| true)
 }
 
 /// What messages used that began at `since` or later.
@@ -121,7 +121,7 @@ pub fn usage_since(files: &SessionFiles<'_>, prices: &Prices, since: Time) -> Se
         || files.helpers.iter().map(|helper| helper.last).any(is_late);
     // Most sessions were quiet for long.
     match any {
-        true => Count::new(files, prices).sum(|one| is_late(one.at())),
+        true => UsageCounter::new(files, prices).sum(|one| is_late(one.at())),
         false => SessionUsage::default(),
     }
 }
@@ -138,9 +138,9 @@ pub fn usage_by_turn(
     turns: &[TurnRow],
     prices: &Prices,
 ) -> Vec<SessionUsage> {
-    let count = Count::new(files, prices);
+    let count = UsageCounter::new(files, prices);
     let session = files.session;
-    let turn_of = TurnOf::new(session, calls, turns);
+    let turn_of = TurnLookup::new(session, calls, turns);
     let last = turns.iter().map(|turn| turn.n).max().unwrap_or(0);
     let mut sums = vec![SessionUsage::default(); last + 1];
     let mut add = |at: Option<u32>, turn: usize, file: usize, copy: bool| {
@@ -196,16 +196,17 @@ pub fn usage_by_turn(
 
 /// What each of a session's files used, each message in the one file it counts in: the session's
 /// own first, then those of its sub-agents, then those of the client's own helpers.
-pub fn usage_by_file(files: &SessionFiles<'_>, prices: &Prices) -> Vec<Used> {
-    Count::new(files, prices).by_file()
+pub fn usage_by_file(files: &SessionFiles<'_>, prices: &Prices) -> Vec<UsageTotal> {
+    UsageCounter::new(files, prices).by_file()
 }
 
 /// What a session used by the names of models, in the order they appear.
-pub fn usage_by_model(files: &SessionFiles<'_>, prices: &Prices) -> Vec<(String, Used)> {
-    let count = Count::new(files, prices);
+pub fn usage_by_model(files: &SessionFiles<'_>, prices: &Prices) -> Vec<(String, UsageTotal)> {
+    let count = UsageCounter::new(files, prices);
     let names = count.ledger.models.iter().map(|(name, _)| name.to_owned());
-    let mut sums: Vec<(String, Used)> = names.map(|name| (name, Used::default())).collect();
-    let mut nameless = Used::default();
+    let mut sums: Vec<(String, UsageTotal)> =
+        names.map(|name| (name, UsageTotal::default())).collect();
+    let mut nameless = UsageTotal::default();
     for one in count.ledger.counted.iter() {
         let sum = one.model().map(|model| &mut sums[model as usize].1);
         *sum.unwrap_or(&mut nameless) += count.used(one);
@@ -225,11 +226,11 @@ pub fn usage_by_agent(
     rows: &[AgentRow],
     place: impl Fn(usize) -> usize,
     prices: &Prices,
-) -> Vec<Option<Used>> {
-    let count = Count::new(files, prices);
+) -> Vec<Option<UsageTotal>> {
+    let count = UsageCounter::new(files, prices);
     let by_file = count.by_file();
     let session = files.session;
-    let mut threads = vec![Used::default(); session.threads.len()];
+    let mut threads = vec![UsageTotal::default(); session.threads.len()];
     let counted = |message: &Message, copy: bool| {
         let at = count.ledger.find_message(session, message)?;
         let one = &count.ledger.counted[at];
@@ -241,7 +242,7 @@ pub fn usage_by_agent(
         }
     }
     // What progress lines tell of sub-agents whose own files do not.
-    let mut copies: HashMap<&str, Used> = HashMap::new();
+    let mut copies: HashMap<&str, UsageTotal> = HashMap::new();
     for (copy, call) in session.copies.iter().zip(&session.copy_calls) {
         if let Some((call, used)) = call.as_deref().zip(counted(copy, true)) {
             *copies.entry(call).or_default() += used;
@@ -262,16 +263,16 @@ pub fn usage_by_agent(
 }
 
 /// The messages of a session's files, each once, with their prices.
-struct Count<'a> {
-    ledger: Ledger,
-    prices: ModelPrices<'a>,
-    role: Role,
+struct UsageCounter<'a> {
+    ledger: UsageLedger,
+    prices: LedgerPrices<'a>,
+    role: TranscriptRole,
     agents: usize,
 }
 
-impl<'a> Count<'a> {
-    fn new(files: &SessionFiles<'_>, prices: &'a Prices) -> Count<'a> {
-        let mut ledger = Ledger::default();
+impl<'a> UsageCounter<'a> {
+    fn new(files: &SessionFiles<'_>, prices: &'a Prices) -> UsageCounter<'a> {
+        let mut ledger = UsageLedger::default();
         let sessions = std::iter::once(&files.session).chain(files.agents);
         for (file, session) in (0..).zip(sessions) {
             ledger.add_session(file, session);
@@ -279,7 +280,7 @@ impl<'a> Count<'a> {
         for (file, helper) in (1 + files.agents.len() as u32..).zip(files.helpers) {
             ledger.add(file, helper);
         }
-        Count {
+        UsageCounter {
             prices: ledger.prices(prices),
             ledger,
             role: files.session.role(),
@@ -287,7 +288,7 @@ impl<'a> Count<'a> {
         }
     }
 
-    fn sum(&self, wanted: impl Fn(&Counted) -> bool) -> SessionUsage {
+    fn sum(&self, wanted: impl Fn(&CountedMessage) -> bool) -> SessionUsage {
         let mut sum = SessionUsage::default();
         for one in self.ledger.counted.iter().filter(|one| wanted(one)) {
             self.add(&mut sum, one);
@@ -295,41 +296,43 @@ impl<'a> Count<'a> {
         sum
     }
 
-    fn add(&self, sum: &mut SessionUsage, one: &Counted) {
+    fn add(&self, sum: &mut SessionUsage, one: &CountedMessage) {
         *sum.of(self.user(one)) += self.used(one);
     }
 
     /// What counts in each file.
-    fn by_file(&self) -> Vec<Used> {
-        let mut sums = vec![Used::default(); self.ledger.files.len()];
+    fn by_file(&self) -> Vec<UsageTotal> {
+        let mut sums = vec![UsageTotal::default(); self.ledger.files.len()];
         for one in self.ledger.counted.iter() {
             sums[one.file as usize] += self.used(one);
         }
         sums
     }
 
-    fn used(&self, one: &Counted) -> Used {
-        Used {
+    fn used(&self, one: &CountedMessage) -> UsageTotal {
+        UsageTotal {
             messages: 1,
             usage: one.usage(),
             cost: CostSum::of(self.ledger.charge(one, &self.prices)),
         }
     }
 
-    fn user(&self, one: &Counted) -> User {
+    fn user(&self, one: &CountedMessage) -> UsageOwner {
         let marks = one.marks();
         match one.file as usize {
             // All lines of a sub-agent's own file are marked.
-            0 if marks.copy || marks.sidechain && self.role == Role::Main => User::Agent,
-            0 => User::Own,
-            file if file <= self.agents => User::Agent,
-            _ => User::Client,
+            0 if marks.copy || marks.sidechain && self.role == TranscriptRole::Main => {
+                UsageOwner::Agent
+            }
+            0 => UsageOwner::Own,
+            file if file <= self.agents => UsageOwner::Agent,
+            _ => UsageOwner::Client,
         }
     }
 }
 
 /// Finds the turn that something belongs to: 0 is before the first one.
-struct TurnOf<'a> {
+struct TurnLookup<'a> {
     session: &'a Session,
     /// The turn of each record of the session's own conversation.
     places: Vec<Option<Index>>,
@@ -339,13 +342,13 @@ struct TurnOf<'a> {
     times: Vec<(Time, usize)>,
 }
 
-impl<'a> TurnOf<'a> {
-    fn new(session: &'a Session, calls: &StartingCalls, turns: &[TurnRow]) -> TurnOf<'a> {
+impl<'a> TurnLookup<'a> {
+    fn new(session: &'a Session, calls: &StartingCalls, turns: &[TurnRow]) -> TurnLookup<'a> {
         let times = turns.iter().filter(|turn| turn.n > 0);
         let mut times: Vec<(Time, usize)> =
             times.filter_map(|turn| Some((turn.at?, turn.n))).collect();
         times.sort_unstable();
-        let mut turn_of = TurnOf {
+        let mut turn_of = TurnLookup {
             session,
             places: turns::places(session),
             threads: vec![None; session.threads.len()],

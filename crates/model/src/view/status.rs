@@ -6,23 +6,23 @@
 //! session that waits for an answer waits until there is one, however long that takes; any other
 //! is idle after five minutes without a sign.
 //!
-//! Nothing here looks around or at a clock: [`Signals`] are gathered elsewhere, `now` is given.
+//! Nothing here looks around or at a clock: [`StatusSignals`] are gathered elsewhere, `now` is given.
 
+pub(in crate::view) mod background_work;
 mod hooks;
 mod transcript;
-pub(in crate::view) mod work;
 
-use crate::entry::failure::Reset;
-use crate::hook::Event;
-use crate::session::{Index, Role, Session};
+use crate::entry::failure::LimitReset;
+use crate::hook_events::HookEvent;
+use crate::session::{Index, Session, TranscriptRole};
 use crate::time::Time;
-use hooks::Heard;
+use hooks::HookFindings;
 
-pub use work::Crew;
+pub use background_work::RunningWork;
 
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum SessionState {
     /// The model or a tool is at work.
     Working,
     /// A person must allow something.
@@ -39,18 +39,18 @@ pub enum State {
     Ended,
 }
 
-impl Signals {
+impl StatusSignals {
     /// Whether the client of the session lives, if that can be seen.
     pub fn alive(&self) -> Option<bool> {
         match &self.registry {
-            Registry::Entry(entry) => entry.alive,
-            Registry::Unknown | Registry::Missing => None,
+            RegistryState::Entry(entry) => entry.alive,
+            RegistryState::Unknown | RegistryState::Missing => None,
         }
     }
 
     /// What is known about one of its sub-agents: what hooks told about that, and whether the
     /// client lives.
-    pub fn of_agent(&self, id: &str) -> Signals {
+    pub fn of_agent(&self, id: &str) -> StatusSignals {
         let own = self
             .hooks
             .iter()
@@ -60,13 +60,13 @@ impl Signals {
             signal
         });
         let registry = match &self.registry {
-            Registry::Entry(entry) => Registry::Entry(Entry {
+            RegistryState::Entry(entry) => RegistryState::Entry(RegistryEntry {
                 says: None,
                 ..entry.clone()
             }),
             other => other.clone(),
         };
-        Signals {
+        StatusSignals {
             hooks: hooks.collect(),
             registry,
             zones: self.zones,
@@ -75,40 +75,42 @@ impl Signals {
     }
 }
 
-impl State {
+impl SessionState {
     /// All of them, those first that need somebody.
-    pub const ALL: [State; 7] = [
-        State::WaitingForApproval,
-        State::WaitingForInput,
-        State::Error,
-        State::Working,
-        State::Compacting,
-        State::Idle,
-        State::Ended,
+    pub const ALL: [SessionState; 7] = [
+        SessionState::WaitingForApproval,
+        SessionState::WaitingForInput,
+        SessionState::Error,
+        SessionState::Working,
+        SessionState::Compacting,
+        SessionState::Idle,
+        SessionState::Ended,
     ];
 
     /// The name in rows.
     pub fn name(self) -> &'static str {
         match self {
-            State::Working => "working",
-            State::WaitingForApproval => "waiting_for_approval",
-            State::WaitingForInput => "waiting_for_input",
-            State::Idle => "idle",
-            State::Compacting => "compacting",
-            State::Error => "error",
-            State::Ended => "ended",
+            SessionState::Working => "working",
+            SessionState::WaitingForApproval => "waiting_for_approval",
+            SessionState::WaitingForInput => "waiting_for_input",
+            SessionState::Idle => "idle",
+            SessionState::Compacting => "compacting",
+            SessionState::Error => "error",
+            SessionState::Ended => "ended",
         }
     }
 
     /// The state with this name.
-    pub fn named(name: &str) -> Option<State> {
-        State::ALL.into_iter().find(|state| state.name() == name)
+    pub fn named(name: &str) -> Option<SessionState> {
+        SessionState::ALL
+            .into_iter()
+            .find(|state| state.name() == name)
     }
 }
 
 /// What a session wants from a person, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Need {
+pub enum AttentionNeed {
     /// It cannot go on without the person: a permission, a question, an error.
     You,
     /// It is done; the person's turn.
@@ -119,44 +121,44 @@ pub enum Need {
     Rest,
 }
 
-impl Need {
+impl AttentionNeed {
     /// What a session in this state wants; `asks` says whether it has asked a question, which
     /// holds everything up where a turn that is over does not.
-    pub fn of(state: State, asks: bool) -> Need {
+    pub fn of(state: SessionState, asks: bool) -> AttentionNeed {
         match state {
-            State::WaitingForApproval | State::Error => Need::You,
-            State::WaitingForInput if asks => Need::You,
-            State::WaitingForInput => Need::Turn,
-            State::Working | State::Compacting => Need::Working,
-            State::Idle | State::Ended => Need::Rest,
+            SessionState::WaitingForApproval | SessionState::Error => AttentionNeed::You,
+            SessionState::WaitingForInput if asks => AttentionNeed::You,
+            SessionState::WaitingForInput => AttentionNeed::Turn,
+            SessionState::Working | SessionState::Compacting => AttentionNeed::Working,
+            SessionState::Idle | SessionState::Ended => AttentionNeed::Rest,
         }
     }
 
     /// The word in rows.
     pub fn word(self) -> &'static str {
         match self {
-            Need::You => "you",
-            Need::Turn => "waiting",
-            Need::Working => "working",
-            Need::Rest => "idle",
+            AttentionNeed::You => "you",
+            AttentionNeed::Turn => "waiting",
+            AttentionNeed::Working => "working",
+            AttentionNeed::Rest => "idle",
         }
     }
 
     /// In two words.
     pub fn name(self) -> &'static str {
         match self {
-            Need::You => "needs you",
-            Need::Turn => "your turn",
-            Need::Working => "working",
-            Need::Rest => "idle",
+            AttentionNeed::You => "needs you",
+            AttentionNeed::Turn => "your turn",
+            AttentionNeed::Working => "working",
+            AttentionNeed::Rest => "idle",
         }
     }
 
     /// How many sessions there are of it: `1 needs you`, `2 need you`.
     pub fn counted(self, count: usize) -> String {
         match (self, count) {
-            (Need::You, 1) => "1 needs you".to_owned(),
-            (Need::You, many) => format!("{many} need you"),
+            (AttentionNeed::You, 1) => "1 needs you".to_owned(),
+            (AttentionNeed::You, many) => format!("{many} need you"),
             (other, count) => format!("{count} {}", other.name()),
         }
     }
@@ -164,7 +166,7 @@ impl Need {
 
 /// How a state is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum StatusSource {
     /// A hook told it.
     Hook,
     /// The client's registry of running sessions says so.
@@ -175,21 +177,21 @@ pub enum Source {
     Process,
 }
 
-impl Source {
+impl StatusSource {
     /// The name in rows.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Hook => "hook",
-            Source::Registry => "registry",
-            Source::Transcript => "transcript",
-            Source::Process => "process",
+            StatusSource::Hook => "hook",
+            StatusSource::Registry => "registry",
+            StatusSource::Transcript => "transcript",
+            StatusSource::Process => "process",
         }
     }
 }
 
 /// What a session waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitReason {
     /// The tool that may or may not run.
     pub tool: Option<String>,
     /// What its call is about.
@@ -204,19 +206,19 @@ pub struct Waits {
 
 /// A state, since when, how it is known and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub struct SessionStatus {
     /// The state.
-    pub state: State,
+    pub state: SessionState,
     /// Since when.
     pub since: Option<Time>,
     /// How that is known.
-    pub from: Source,
+    pub from: StatusSource,
     /// Whether it is certain; if not, it is the likeliest.
     pub sure: bool,
     /// The last call without a result, as an index of calls, while it may run.
     pub pending: Option<Index>,
     /// What a person is asked for.
-    pub waits: Option<Waits>,
+    pub waits: Option<WaitReason>,
     /// What the API said when it failed; at work, if the client tries again by itself.
     pub error: Option<String>,
     /// When the limit is over that it ran into.
@@ -229,20 +231,20 @@ pub struct Status {
 
 /// What is known beside the transcript.
 #[derive(Clone, Debug, Default)]
-pub struct Signals {
+pub struct StatusSignals {
     /// What hooks told, oldest first; those of sub-agents too.
-    pub hooks: Vec<Signal>,
+    pub hooks: Vec<HookSignal>,
     /// What the client's registry says.
-    pub registry: Registry,
+    pub registry: RegistryState,
     /// How far zones are ahead of UTC.
-    pub zones: Zones,
+    pub zones: ZoneOffsets,
     /// What the client keeps about it as a session in the background.
-    pub job: Option<Job>,
+    pub job: Option<BackgroundJob>,
 }
 
 /// A session in the background, which no terminal shows: what the client's daemon keeps of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct BackgroundJob {
     /// Its id: the start of the session's.
     pub id: String,
     /// What it is doing, in the client's word: `working`, `stopped`, `done` …
@@ -259,19 +261,21 @@ pub struct Job {
     pub listed: bool,
 }
 
-impl Job {
+impl BackgroundJob {
     /// What its state means, in the terms of the registry; none for a word nobody has described.
-    pub fn entry(&self) -> Option<Entry> {
+    pub fn entry(&self) -> Option<RegistryEntry> {
         let (says, alive) = match self.state.as_str() {
-            "working" | "running" | "busy" | "starting" => (Some(Says::Busy), None),
-            "blocked" | "waiting" | "needs_input" | "needs-input" => (Some(Says::Waiting), None),
-            "idle" => (Some(Says::Idle), None),
+            "working" | "running" | "busy" | "starting" => (Some(RegistryStatus::Busy), None),
+            "blocked" | "waiting" | "needs_input" | "needs-input" => {
+                (Some(RegistryStatus::Waiting), None)
+            }
+            "idle" => (Some(RegistryStatus::Idle), None),
             "done" | "completed" | "stopped" | "failed" | "killed" | "crashed" => {
                 (None, Some(false))
             }
             _ => return None,
         };
-        Some(Entry {
+        Some(RegistryEntry {
             says,
             since: self.since,
             alive,
@@ -281,30 +285,30 @@ impl Job {
 
 /// What a hook told, and when.
 #[derive(Clone, Debug)]
-pub struct Signal {
+pub struct HookSignal {
     /// When.
     pub at: Time,
     /// What.
-    pub event: Event,
+    pub event: HookEvent,
 }
 
 /// What the client's registry of running sessions says about one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Registry {
+pub enum RegistryState {
     /// There is none that we could see.
     #[default]
     Unknown,
     /// There is one, and the session is not in it.
     Missing,
     /// It names the session.
-    Entry(Entry),
+    Entry(RegistryEntry),
 }
 
 /// An entry in the client's registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct RegistryEntry {
     /// What the client says it does.
-    pub says: Option<Says>,
+    pub says: Option<RegistryStatus>,
     /// Since when it says so.
     pub since: Option<Time>,
     /// Whether its process lives; none where that cannot be seen.
@@ -313,7 +317,7 @@ pub struct Entry {
 
 /// What a client says in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum RegistryStatus {
     /// It waits at its prompt.
     Idle,
     /// It works.
@@ -322,14 +326,14 @@ pub enum Says {
     Waiting,
 }
 
-impl Says {
+impl RegistryStatus {
     /// The word as the registry has it.
-    pub fn named(name: &str) -> Option<Says> {
+    pub fn named(name: &str) -> Option<RegistryStatus> {
         match name {
             // At a shell, it waits as well.
-            "idle" | "shell" => Some(Says::Idle),
-            "busy" => Some(Says::Busy),
-            "waiting" => Some(Says::Waiting),
+            "idle" | "shell" => Some(RegistryStatus::Idle),
+            "busy" => Some(RegistryStatus::Busy),
+            "waiting" => Some(RegistryStatus::Waiting),
             _ => None,
         }
     }
@@ -337,11 +341,11 @@ impl Says {
 
 /// How many seconds a zone is ahead of UTC at a time; `None` is the zone of the machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Zones(pub fn(Option<&str>, Time) -> Option<i32>);
+pub struct ZoneOffsets(pub fn(Option<&str>, Time) -> Option<i32>);
 
-impl Default for Zones {
-    fn default() -> Zones {
-        Zones(|_, _| None)
+impl Default for ZoneOffsets {
+    fn default() -> ZoneOffsets {
+        ZoneOffsets(|_, _| None)
     }
 }
 
@@ -358,59 +362,64 @@ const LAST_WORDS: i64 = 1_000;
 const JUST_NOW: u64 = 60_000;
 
 /// What the session is doing at `now`.
-pub fn status(session: &Session, signals: &Signals, now: Time) -> Status {
+pub fn status(session: &Session, signals: &StatusSignals, now: Time) -> SessionStatus {
     family(session, &[], signals, now)
 }
 
 /// What the session is doing at `now`, given the files of its sub-agents.
-pub fn family(session: &Session, agents: &[&Session], signals: &Signals, now: Time) -> Status {
+pub fn family(
+    session: &Session,
+    agents: &[&Session],
+    signals: &StatusSignals,
+    now: Time,
+) -> SessionStatus {
     let heard = hooks::hear(session, agents, signals);
     let mut found = merge(session, &heard, signals);
     if let Some(wait) = heard.agent_wait.clone().filter(|_| !found.sticks) {
         // What a sub-agent must be allowed is asked where its session runs.
         found.sticks = true;
         (found.state, found.since) = (wait.state, Some(wait.at));
-        (found.from, found.sure) = (Source::Hook, true);
+        (found.from, found.sure) = (StatusSource::Hook, true);
         found.waits = Some(wait.waits);
     }
     let agents_last = agents.iter().filter_map(|agent| agent.last).max();
     let last = session.last.max(heard.last).max(agents_last);
     found.age(session, signals, heard.alive, last, now);
-    let crew = work::Crew::from(session, agents, &heard, now);
+    let crew = background_work::RunningWork::from(session, agents, &heard, now);
     let mut status = found.status(session);
-    if status.state != State::Ended {
-        let rests = matches!(status.state, State::Idle | State::Error);
+    if status.state != SessionState::Ended {
+        let rests = matches!(status.state, SessionState::Idle | SessionState::Error);
         status.agents = crew.background() + if rests { 0 } else { crew.foreground() };
         status.tasks = crew.tasks();
     }
-    if session.role() == Role::Agent
-        && status.state == State::WaitingForInput
+    if session.role() == TranscriptRole::Agent
+        && status.state == SessionState::WaitingForInput
         && status.waits.is_none()
     {
         // Nobody types to an agent: when it has answered, it is done.
-        status.state = State::Idle;
+        status.state = SessionState::Idle;
     }
     status
 }
 
 /// What one source says, and then all of them together.
 #[derive(Clone, Debug)]
-struct Found {
-    state: State,
+struct StatusFinding {
+    state: SessionState,
     since: Option<Time>,
-    from: Source,
+    from: StatusSource,
     sure: bool,
     /// It waits for an answer: time changes nothing.
     sticks: bool,
     pending: Option<Index>,
-    waits: Option<Waits>,
+    waits: Option<WaitReason>,
     error: Option<String>,
     resets: Option<Time>,
 }
 
-impl Found {
-    fn new(state: State, since: Option<Time>, from: Source) -> Found {
-        Found {
+impl StatusFinding {
+    fn new(state: SessionState, since: Option<Time>, from: StatusSource) -> StatusFinding {
+        StatusFinding {
             state,
             since,
             from,
@@ -425,14 +434,17 @@ impl Found {
 
     /// Whether the turn is over, whichever way.
     fn is_rest(&self) -> bool {
-        matches!(self.state, State::WaitingForInput | State::Idle) && !self.sticks
+        matches!(
+            self.state,
+            SessionState::WaitingForInput | SessionState::Idle
+        ) && !self.sticks
     }
 
     /// What no sign for a while, and the process, make of it.
     fn age(
         &mut self,
         session: &Session,
-        signals: &Signals,
+        signals: &StatusSignals,
         alive: Option<bool>,
         last: Option<Time>,
         now: Time,
@@ -440,58 +452,57 @@ impl Found {
         let quiet = last
             .or(self.since)
             .is_none_or(|last| now.since(last) >= IDLE_MS);
-        if self.state == State::Ended {
+        if self.state == SessionState::Ended {
             return;
         }
         // What was stopped in the background has ended, however its last turn did.
-        let stopped = signals.job.as_ref().and_then(Job::entry);
+        let stopped = signals.job.as_ref().and_then(BackgroundJob::entry);
         let stopped = stopped.is_some_and(|entry| entry.alive == Some(false));
         let entry =
-            matches!(&signals.registry, Registry::Entry(entry) if entry.alive == Some(true));
+            matches!(&signals.registry, RegistryState::Entry(entry) if entry.alive == Some(true));
         if stopped && !entry {
-            return self.end(Source::Registry, true, last);
+            return self.end(StatusSource::Registry, true, last);
         }
-        if alive == Some(false) && self.state != State::Idle {
-            return self.end(Source::Process, true, last);
+        if alive == Some(false) && self.state != SessionState::Idle {
+            return self.end(StatusSource::Process, true, last);
         }
         let unfinished = self.sticks
             || !matches!(
                 self.state,
-                State::Idle | State::WaitingForInput | State::Error
+                SessionState::Idle | SessionState::WaitingForInput | SessionState::Error
             );
         let silent = last.is_none_or(|last| now.since(last) >= JUST_NOW);
-        let missing = signals.registry == Registry::Missing && is_from(session, REGISTRY);
+        let missing = signals.registry == RegistryState::Missing && is_from(session, REGISTRY);
         if missing && unfinished && silent {
-            return self.end(Source::Registry, false, last);
+            return self.end(StatusSource::Registry, false, last);
         }
         let limited = self.resets.is_some_and(|resets| resets > now);
-        if !quiet || self.sticks || limited || self.state == State::Idle {
+        if !quiet || self.sticks || limited || self.state == SessionState::Idle {
             return;
         }
-        let busy =
-            matches!(&signals.registry, Registry::Entry(entry) if entry.says == Some(Says::Busy));
-        let works = matches!(self.state, State::Working | State::Compacting);
+        let busy = matches!(&signals.registry, RegistryState::Entry(entry) if entry.says == Some(RegistryStatus::Busy));
+        let works = matches!(self.state, SessionState::Working | SessionState::Compacting);
         if works && alive == Some(true) {
             // A build may be quiet for an hour; who interrupts it leaves a line.
             if !busy {
-                (self.from, self.sure) = (Source::Process, false);
+                (self.from, self.sure) = (StatusSource::Process, false);
             }
             return;
         }
         self.sure &= !works;
-        self.state = State::Idle;
+        self.state = SessionState::Idle;
         self.since = last.map(|last| Time(last.0.saturating_add(IDLE_MS as i64)));
     }
 
-    fn end(&mut self, from: Source, sure: bool, last: Option<Time>) {
-        self.state = State::Ended;
+    fn end(&mut self, from: StatusSource, sure: bool, last: Option<Time>) {
+        self.state = SessionState::Ended;
         (self.from, self.sure) = (from, sure);
         self.since = last.or(self.since);
         self.sticks = false;
         (self.pending, self.waits) = (None, None);
     }
 
-    fn status(self, session: &Session) -> Status {
+    fn status(self, session: &Session) -> SessionStatus {
         let mut waits = self.waits;
         if let Some(waits) = &mut waits
             && waits.question.is_none()
@@ -501,12 +512,12 @@ impl Found {
         }
         let waiting = matches!(
             self.state,
-            State::WaitingForApproval | State::WaitingForInput
+            SessionState::WaitingForApproval | SessionState::WaitingForInput
         );
         // While the client tries again it works, and says what failed.
-        let failed = matches!(self.state, State::Error | State::Working);
+        let failed = matches!(self.state, SessionState::Error | SessionState::Working);
         let named = waits.as_ref().and_then(|waits| waits.call.as_deref());
-        Status {
+        SessionStatus {
             state: self.state,
             since: self.since,
             from: self.from,
@@ -529,19 +540,19 @@ const QUESTION: &str = "AskUserQuestion";
 const PLAN: &str = "ExitPlanMode";
 
 /// What a call of the tool waits for by itself, whatever is allowed.
-fn asks(tool: &str) -> Option<State> {
+fn asks(tool: &str) -> Option<SessionState> {
     match tool {
-        QUESTION => Some(State::WaitingForInput),
-        PLAN => Some(State::WaitingForApproval),
+        QUESTION => Some(SessionState::WaitingForInput),
+        PLAN => Some(SessionState::WaitingForApproval),
         _ => None,
     }
 }
 
 /// What hooks, transcript and registry say together.
-fn merge(session: &Session, heard: &Heard, signals: &Signals) -> Found {
+fn merge(session: &Session, heard: &HookFindings, signals: &StatusSignals) -> StatusFinding {
     let read = transcript::found(session, signals);
     let mut found = newer(session, heard, read);
-    if let Registry::Entry(entry) = &signals.registry
+    if let RegistryState::Entry(entry) = &signals.registry
         && entry.alive != Some(false)
         && let Some(says) = entry.says
     {
@@ -561,7 +572,7 @@ fn is_from(session: &Session, first: [u32; 3]) -> bool {
 }
 
 /// What hooks told or what the lines say, whichever is newer.
-fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
+fn newer(session: &Session, heard: &HookFindings, read: StatusFinding) -> StatusFinding {
     let Some(mut told) = heard.found.clone() else {
         return read;
     };
@@ -579,7 +590,7 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
             return read;
         }
     }
-    let slack = if told.state == State::Ended {
+    let slack = if told.state == SessionState::Ended {
         LAST_WORDS
     } else {
         0
@@ -591,7 +602,9 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
         (Some(read), Some(told)) => read.0 > told.0.saturating_add(slack),
         (read, told) => read > told,
     };
-    if later || told.state == State::Compacting && transcript::compacted_since(session, told.since)
+    if later
+        || told.state == SessionState::Compacting
+            && transcript::compacted_since(session, told.since)
     {
         return read;
     }
@@ -604,85 +617,98 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
 }
 
 /// What the registry adds: it holds now, but a line or an event may be a moment ahead of it.
-fn registered(session: &Session, entry: &Entry, says: Says, found: &mut Found) {
+fn registered(
+    session: &Session,
+    entry: &RegistryEntry,
+    says: RegistryStatus,
+    found: &mut StatusFinding,
+) {
     let sure = entry.alive == Some(true);
     let ahead = found.since > entry.since;
-    let by_registry = |found: &mut Found| {
-        if found.from != Source::Hook {
-            (found.from, found.sure) = (Source::Registry, sure || found.sure);
+    let by_registry = |found: &mut StatusFinding| {
+        if found.from != StatusSource::Hook {
+            (found.from, found.sure) = (StatusSource::Registry, sure || found.sure);
         }
     };
-    if found.state == State::Ended {
+    if found.state == SessionState::Ended {
         if ahead {
             return;
         }
         // Somebody opened it again.
-        let state = if says == Says::Busy {
-            State::Working
+        let state = if says == RegistryStatus::Busy {
+            SessionState::Working
         } else {
-            State::WaitingForInput
+            SessionState::WaitingForInput
         };
-        *found = Found {
+        *found = StatusFinding {
             sure,
-            ..Found::new(state, entry.since, Source::Registry)
+            ..StatusFinding::new(state, entry.since, StatusSource::Registry)
         };
         return;
     }
     match says {
-        Says::Busy if found.sticks || found.state == State::Error => {
+        RegistryStatus::Busy if found.sticks || found.state == SessionState::Error => {
             if !ahead {
-                *found = Found {
+                *found = StatusFinding {
                     sure,
                     pending: found.pending,
-                    ..Found::new(State::Working, entry.since, Source::Registry)
+                    ..StatusFinding::new(SessionState::Working, entry.since, StatusSource::Registry)
                 };
             }
         }
-        Says::Busy if found.is_rest() => {
+        RegistryStatus::Busy if found.is_rest() => {
             // A text alone may be followed by a call; that a turn is over is said otherwise.
             if !(ahead && found.sure) {
                 let since = found.since.max(entry.since);
-                *found = Found {
+                *found = StatusFinding {
                     sure,
-                    ..Found::new(State::Working, since, Source::Registry)
+                    ..StatusFinding::new(SessionState::Working, since, StatusSource::Registry)
                 };
             }
         }
-        Says::Busy => by_registry(found),
-        Says::Idle if found.is_rest() => by_registry(found),
-        Says::Idle if found.state == State::Error => {}
-        Says::Idle => {
+        RegistryStatus::Busy => by_registry(found),
+        RegistryStatus::Idle if found.is_rest() => by_registry(found),
+        RegistryStatus::Idle if found.state == SessionState::Error => {}
+        RegistryStatus::Idle => {
             if !ahead {
-                *found = Found {
+                *found = StatusFinding {
                     sure,
-                    ..Found::new(State::WaitingForInput, entry.since, Source::Registry)
+                    ..StatusFinding::new(
+                        SessionState::WaitingForInput,
+                        entry.since,
+                        StatusSource::Registry,
+                    )
                 };
             }
         }
-        Says::Waiting if found.sticks => by_registry(found),
-        Says::Waiting => {
+        RegistryStatus::Waiting if found.sticks => by_registry(found),
+        RegistryStatus::Waiting => {
             let call = found.pending.map(|at| &session.calls[at as usize]);
             if ahead && call.is_none() {
                 return;
             }
-            let waits = call.map(|call| Waits {
+            let waits = call.map(|call| WaitReason {
                 tool: Some(session.text(call.tool).to_owned()),
                 subject: session.subject(call).map(str::to_owned),
                 call: Some(session.call_id(call).to_owned()),
-                ..Waits::default()
+                ..WaitReason::default()
             });
-            *found = Found {
+            *found = StatusFinding {
                 sure,
                 sticks: true,
                 pending: found.pending,
                 waits,
-                ..Found::new(State::WaitingForApproval, entry.since, Source::Registry)
+                ..StatusFinding::new(
+                    SessionState::WaitingForApproval,
+                    entry.since,
+                    StatusSource::Registry,
+                )
             };
         }
     }
 }
 
 /// When the limit of a failure at this time is over.
-fn resets(reset: Option<&Reset>, at: Option<Time>, signals: &Signals) -> Option<Time> {
+fn resets(reset: Option<&LimitReset>, at: Option<Time>, signals: &StatusSignals) -> Option<Time> {
     reset?.after(at?, signals.zones.0)
 }

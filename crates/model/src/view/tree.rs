@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::entry::{self, Kind};
-use crate::graph::{self, Links};
+use crate::entry::{self, LineKind};
+use crate::graph::{self, ParentLinks};
 use crate::id::Id;
-use crate::log::Source;
-use crate::session::{Index, Record, Session};
+use crate::log::TranscriptSource;
+use crate::session::{EntryRecord, Index, Session};
 use crate::time::Time;
 use crate::view::turns;
 
@@ -20,7 +20,7 @@ pub struct TreeRow {
     pub id: usize,
     /// The line, or the session for `fork` and `session`.
     pub uuid: String,
-    /// `session`, `prompt`, `command`, …, `compaction`; of other sessions the name of a [`Kin`].
+    /// `session`, `prompt`, `command`, …, `compaction`; of other sessions the name of a [`SessionRelation`].
     pub kind: &'static str,
     /// The node it follows.
     pub parent: Option<usize>,
@@ -36,7 +36,7 @@ pub struct TreeRow {
 
 /// How another session is related to this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kin {
+pub enum SessionRelation {
     /// Both hold the same lines.
     Fork,
     /// This one was forked from it.
@@ -47,22 +47,22 @@ pub enum Kin {
     After,
 }
 
-impl Kin {
+impl SessionRelation {
     fn name(self) -> &'static str {
         match self {
-            Kin::Fork => "fork",
-            Kin::Origin => "origin",
-            Kin::Before => "before",
-            Kin::After => "after",
+            SessionRelation::Fork => "fork",
+            SessionRelation::Origin => "origin",
+            SessionRelation::Before => "before",
+            SessionRelation::After => "after",
         }
     }
 }
 
 /// Another session that shares lines with this one, or goes on from it.
 #[derive(Clone, Debug)]
-pub struct Relative {
+pub struct RelatedSession {
     /// How.
-    pub kin: Kin,
+    pub kin: SessionRelation,
     /// Its id.
     pub session: String,
     /// The last line both have; where one goes on from the other, the line it follows.
@@ -103,34 +103,38 @@ pub fn goes_on_from(session: &Session) -> Option<&Id> {
 }
 
 /// How another session is related to this one, whose id is `name`; nothing if it is not.
-pub fn kin(
+pub fn session_relation(
     session: &Session,
     name: &str,
     other: &Session,
     other_name: &str,
-) -> Option<(Kin, Id, usize)> {
+) -> Option<(SessionRelation, Id, usize)> {
     if let Some((last, count)) = shared_with(session, other) {
         let is_origin = |from: &Id| from.to_string() == other_name;
         let origin = session.forked_from.as_ref().is_some_and(is_origin);
-        let kin = if origin { Kin::Origin } else { Kin::Fork };
+        let kin = if origin {
+            SessionRelation::Origin
+        } else {
+            SessionRelation::Fork
+        };
         return Some((kin, last, count));
     }
     if name == other_name {
         return None;
     }
     if let Some(from) = goes_on_from(session).filter(|from| other.find(from).is_some()) {
-        return Some((Kin::Before, from.clone(), 0));
+        return Some((SessionRelation::Before, from.clone(), 0));
     }
     let from = goes_on_from(other).filter(|from| session.find(from).is_some())?;
-    Some((Kin::After, from.clone(), 0))
+    Some((SessionRelation::After, from.clone(), 0))
 }
 
 /// The tree of a session; `name` is its id.
 pub fn tree(
     session: &Session,
-    source: &dyn Source,
+    source: &dyn TranscriptSource,
     name: &str,
-    relatives: &[Relative],
+    relatives: &[RelatedSession],
 ) -> Vec<TreeRow> {
     let links = graph::links(session);
     let live = graph::live(session, &links);
@@ -168,7 +172,7 @@ pub fn tree(
     }
     for relative in relatives {
         let id = rows.len() + 1;
-        if relative.kin == Kin::Before {
+        if relative.kin == SessionRelation::Before {
             rows[0].parent = rows[0].parent.or(Some(id));
         }
         let shared = session.find(&relative.last_shared);
@@ -182,14 +186,14 @@ pub fn tree(
             id,
             uuid: relative.session.clone(),
             kind: relative.kin.name(),
-            parent: (relative.kin != Kin::Before).then_some(parent),
+            parent: (relative.kin != SessionRelation::Before).then_some(parent),
             live: false,
             at: relative.first,
             label: match relative.kin {
-                Kin::Fork | Kin::Origin => {
+                SessionRelation::Fork | SessionRelation::Origin => {
                     format!("{} ({} lines shared)", relative.title, relative.shared)
                 }
-                Kin::Before | Kin::After => relative.title.clone(),
+                SessionRelation::Before | SessionRelation::After => relative.title.clone(),
             },
             line: 0,
         });
@@ -198,7 +202,7 @@ pub fn tree(
 }
 
 /// The number of each node.
-fn place(session: &Session, links: &Links) -> HashMap<Index, usize> {
+fn place(session: &Session, links: &ParentLinks) -> HashMap<Index, usize> {
     let nodes = links.order.iter().filter(|&&at| {
         let record = &session.records[at as usize];
         record.thread == 0 && node_kind(record).is_some()
@@ -209,16 +213,21 @@ fn place(session: &Session, links: &Links) -> HashMap<Index, usize> {
         .collect()
 }
 
-fn node_kind(record: &Record) -> Option<&'static str> {
+fn node_kind(record: &EntryRecord) -> Option<&'static str> {
     match record.kind {
-        Kind::User if record.input.opens_turn() => Some(record.input.name()),
-        Kind::CompactBoundary => Some("compaction"),
+        LineKind::User if record.input.opens_turn() => Some(record.input.name()),
+        LineKind::CompactBoundary => Some("compaction"),
         _ => None,
     }
 }
 
 /// The nearest node above a line; a compaction follows what it summarises.
-fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: Index) -> usize {
+fn above(
+    session: &Session,
+    links: &ParentLinks,
+    nodes: &HashMap<Index, usize>,
+    at: Index,
+) -> usize {
     let mut left = links.order.len() + 1;
     let mut here = at;
     while left > 0 {
@@ -235,7 +244,7 @@ fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: In
     1
 }
 
-fn label(session: &Session, source: &dyn Source, record: &Record) -> String {
+fn label(session: &Session, source: &dyn TranscriptSource, record: &EntryRecord) -> String {
     if let Some(boundary) = session.boundary_of(record) {
         let tokens = |tokens: Option<u64>| {
             tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 
 use crate::block::BlockKind;
-use crate::entry::{self, Detail, Kind};
+use crate::entry::{self, LineDetail, LineKind};
 use crate::graph;
-use crate::input::{self, Input};
 use crate::json;
-use crate::log::Source;
-use crate::session::{Call, Index, Link, Message, Record, Session};
+use crate::log::TranscriptSource;
+use crate::session::{EntryRecord, Index, Message, ParentLink, Session, ToolCall};
 use crate::time::Time;
 use crate::usage::Usage;
-use crate::view::queue;
+use crate::user_input::{self, UserInput};
+use crate::view::prompt_queue;
 
 /// How a turn came about (the third seed's words).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
+pub enum TurnOrigin {
     /// The first one, or one without a parent.
     NewSession,
     /// After a long pause.
@@ -24,13 +24,13 @@ pub enum Round {
     NewRound,
 }
 
-impl Round {
+impl TurnOrigin {
     /// The name in rows.
     pub fn name(self) -> &'static str {
         match self {
-            Round::NewSession => "new_session",
-            Round::Resume => "resume",
-            Round::NewRound => "new_round",
+            TurnOrigin::NewSession => "new_session",
+            TurnOrigin::Resume => "resume",
+            TurnOrigin::NewRound => "new_round",
         }
     }
 }
@@ -69,9 +69,9 @@ pub struct TurnRow {
     /// The line that opened it.
     pub record: Index,
     /// What opened it.
-    pub kind: Input,
+    pub kind: UserInput,
     /// How it came about.
-    pub round: Round,
+    pub round: TurnOrigin,
     /// On the branch that goes on; `false` for what was rewound.
     pub live: bool,
     /// What was asked, as a person would read it.
@@ -106,30 +106,34 @@ pub struct TurnRow {
 
 /// What the caller may choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct TurnOptions {
     /// A pause longer than this many milliseconds makes a turn a `resume`.
     pub gap_ms: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for TurnOptions {
+    fn default() -> TurnOptions {
+        TurnOptions {
             gap_ms: 5 * 60 * 1_000,
         }
     }
 }
 
 /// The turns of the file's own conversation, in file order; see [`outline`].
-pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
+pub fn turns(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    options: TurnOptions,
+) -> Vec<TurnRow> {
     let mut rows = outline(session, options);
     for row in &mut rows {
-        tell(session, source, row);
+        read_turn_texts(session, source, row);
     }
     rows
 }
 
 /// Reads the texts of a turn of [`outline`].
-pub fn tell(session: &Session, source: &dyn Source, row: &mut TurnRow) {
+pub fn read_turn_texts(session: &Session, source: &dyn TranscriptSource, row: &mut TurnRow) {
     // Before the first turn nobody asked anything.
     if row.n > 0 {
         row.prompt = prompt(session, source, &session.records[row.record as usize]);
@@ -141,7 +145,7 @@ pub fn tell(session: &Session, source: &dyn Source, row: &mut TurnRow) {
 ///
 /// What was said before the first turn is a turn with the number 0 in front of the others, see
 /// [`work_before`].
-pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
+pub fn outline(session: &Session, options: TurnOptions) -> Vec<TurnRow> {
     let live = graph::live(session, &graph::links(session));
     let places = places(session);
     let before = work_before(session, |at| places[at as usize].is_none());
@@ -163,7 +167,7 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
             rows[at].calls.push(index as Index);
         }
     }
-    for (record, text) in queue::typed_meanwhile(session) {
+    for (record, text) in prompt_queue::typed_meanwhile(session) {
         // Typed before anything was said: the first turn is what comes of it.
         if let Some(row) = rows.get_mut(of(record).unwrap_or(0)) {
             row.queued.push(text);
@@ -190,7 +194,7 @@ pub fn count(session: &Session) -> usize {
 pub fn numbers(session: &Session) -> Vec<Option<u32>> {
     let places = places(session);
     let before = work_before(session, |at| places[at as usize].is_none()).map(|_| 0);
-    let number = |(record, place): (&Record, Option<Index>)| match place {
+    let number = |(record, place): (&EntryRecord, Option<Index>)| match place {
         Some(place) => Some(place + 1),
         None => before.filter(|_| record.thread == 0),
     };
@@ -219,7 +223,7 @@ fn work_before(session: &Session, is_before: impl Fn(Index) -> bool) -> Option<I
     if !session.messages.iter().any(answers) {
         return None;
     }
-    let said = |record: &Record| record.is_conversation() && !record.is_duplicate();
+    let said = |record: &EntryRecord| record.is_conversation() && !record.is_duplicate();
     let mut lines = (0..).zip(&session.records);
     let first = lines.find(|(at, record)| said(record) && is_own(*at));
     first.map(|(at, _)| at)
@@ -261,7 +265,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         n,
         record,
         kind: opener.input,
-        round: Round::NewRound,
+        round: TurnOrigin::NewRound,
         live,
         prompt: String::new(),
         at: opener.at(),
@@ -280,7 +284,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
     }
 }
 
-fn is_synthetic(session: &Session, record: &Record) -> bool {
+fn is_synthetic(session: &Session, record: &EntryRecord) -> bool {
     record.is_api_error()
         || record
             .message()
@@ -292,7 +296,7 @@ fn gather_lines(
     session: &Session,
     rows: &mut [TurnRow],
     of: impl Fn(Index) -> Option<usize>,
-    options: Options,
+    options: TurnOptions,
 ) {
     let mut last_said: Option<Time> = None;
     let mut opens: Vec<(usize, Index)> = rows.iter().map(|row| row.record).enumerate().collect();
@@ -314,40 +318,48 @@ fn gather_lines(
         };
         let row = &mut rows[at];
         match record.kind {
-            Kind::TurnDuration => {
+            LineKind::TurnDuration => {
                 row.duration_ms = match session.detail_of(record) {
-                    Some(Detail::Duration(duration)) => Some(u64::from(*duration)),
+                    Some(LineDetail::Duration(duration)) => Some(u64::from(*duration)),
                     _ => None,
                 };
                 row.closed = true;
             }
-            Kind::StopHookSummary => row.closed = true,
-            Kind::CompactBoundary => row.compacted = true,
-            Kind::User => {
-                row.interrupted |= record.input == Input::Interrupt;
-                row.printed |= record.input == Input::Machine;
+            LineKind::StopHookSummary => row.closed = true,
+            LineKind::CompactBoundary => row.compacted = true,
+            LineKind::User => {
+                row.interrupted |= record.input == UserInput::Interrupt;
+                row.printed |= record.input == UserInput::Machine;
             }
-            Kind::LocalCommand => row.printed = true,
+            LineKind::LocalCommand => row.printed = true,
             // The client's own last word: an API error, or that nothing was asked.
-            Kind::Assistant => row.closed = is_synthetic(session, record),
+            LineKind::Assistant => row.closed = is_synthetic(session, record),
             _ => {}
         }
         // Who has the conversation summarised later does not make the turn before it longer.
-        let counts = record.is_conversation() && record.input != Input::Summary
-            || matches!(record.kind, Kind::TurnDuration | Kind::StopHookSummary);
+        let counts = record.is_conversation() && record.input != UserInput::Summary
+            || matches!(
+                record.kind,
+                LineKind::TurnDuration | LineKind::StopHookSummary
+            );
         if counts {
             row.ended = row.ended.max(record.at());
         }
     }
 }
 
-fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
-    if first || record.parent() == Link::Null {
-        return Round::NewSession;
+fn round(
+    record: &EntryRecord,
+    last_said: Option<Time>,
+    first: bool,
+    options: TurnOptions,
+) -> TurnOrigin {
+    if first || record.parent() == ParentLink::Null {
+        return TurnOrigin::NewSession;
     }
     match (record.at(), last_said) {
-        (Some(at), Some(last)) if at.since(last) > options.gap_ms => Round::Resume,
-        _ => Round::NewRound,
+        (Some(at), Some(last)) if at.since(last) > options.gap_ms => TurnOrigin::Resume,
+        _ => TurnOrigin::NewRound,
     }
 }
 
@@ -407,29 +419,31 @@ fn is_answered(session: &Session, row: &TurnRow) -> bool {
             .iter()
             .any(|block| block.kind == BlockKind::Text && !block.blank)
     };
-    let own_command = matches!(row.kind, Input::Command | Input::Shell | Input::Memory)
-        && row.messages.is_empty();
+    let own_command = matches!(
+        row.kind,
+        UserInput::Command | UserInput::Shell | UserInput::Memory
+    ) && row.messages.is_empty();
     own_command || (!running && last_line.is_some_and(says))
 }
 
 /// How far each thread went, which tells calls that still run from calls that got lost.
 #[derive(Clone, Debug)]
-pub struct Course {
-    threads: Vec<Reach>,
+pub struct ThreadEnds {
+    threads: Vec<ThreadEnd>,
 }
 
 /// Where a thread last moved on.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reach {
+struct ThreadEnd {
     act: Option<usize>,
     reply: Option<(usize, Option<Index>)>,
     other_reply: Option<usize>,
 }
 
-impl Course {
+impl ThreadEnds {
     /// Looks over the whole session once.
-    pub fn of(session: &Session) -> Course {
-        let mut threads = vec![Reach::default(); session.threads.len()];
+    pub fn of(session: &Session) -> ThreadEnds {
+        let mut threads = vec![ThreadEnd::default(); session.threads.len()];
         for (at, record) in session
             .records
             .iter()
@@ -438,10 +452,10 @@ impl Course {
         {
             let reach = &mut threads[record.thread as usize];
             match record.kind {
-                Kind::User if !matches!(record.input, Input::Results | Input::Meta) => {
+                LineKind::User if !matches!(record.input, UserInput::Results | UserInput::Meta) => {
                     reach.act = Some(at)
                 }
-                Kind::Assistant => {
+                LineKind::Assistant => {
                     if let Some((before, message)) = reach.reply
                         && message != record.message()
                     {
@@ -452,11 +466,11 @@ impl Course {
                 _ => {}
             }
         }
-        Course { threads }
+        ThreadEnds { threads }
     }
 
     /// What became of a call.
-    pub fn status(&self, session: &Session, call: &Call) -> CallStatus {
+    pub fn status(&self, session: &Session, call: &ToolCall) -> CallStatus {
         match &call.result {
             Some(result) if result.is_error => CallStatus::Error,
             Some(_) => CallStatus::Ok,
@@ -466,7 +480,7 @@ impl Course {
     }
 
     /// Whether the conversation went on after the call, other than with results.
-    fn went_on(&self, session: &Session, call: &Call) -> bool {
+    fn went_on(&self, session: &Session, call: &ToolCall) -> bool {
         let made = &session.records[call.record as usize];
         let reach = &self.threads[made.thread as usize];
         let after = |at: usize| at > call.record as usize;
@@ -479,7 +493,7 @@ impl Course {
 }
 
 /// How long a call took.
-pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
+pub fn call_duration(session: &Session, call: &ToolCall) -> Option<u64> {
     let result = call.result.as_ref()?;
     let (start, end) = (
         session.records[call.record as usize].at()?,
@@ -489,11 +503,11 @@ pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
 }
 
 /// What a person typed on this line.
-pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String {
+pub fn prompt(session: &Session, source: &dyn TranscriptSource, record: &EntryRecord) -> String {
     let bytes = session.bytes_of(source, record);
     let blocks = session.blocks_of(record);
     let text = entry::text_of(blocks, &bytes);
-    let text = input::readable(&text);
+    let text = user_input::readable(&text);
     if text.is_empty() {
         entry::media_note(blocks)
     } else {
@@ -502,7 +516,7 @@ pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String
 }
 
 /// The last thing the model said in these messages.
-fn reply(session: &Session, source: &dyn Source, messages: &[Index]) -> Option<String> {
+fn reply(session: &Session, source: &dyn TranscriptSource, messages: &[Index]) -> Option<String> {
     let last = last_said(session, messages)?;
     Some(said(session, source, &session.messages[last as usize]))
 }
@@ -525,7 +539,7 @@ pub fn last_said(session: &Session, messages: &[Index]) -> Option<Index> {
 }
 
 /// The visible text of a message.
-pub fn said(session: &Session, source: &dyn Source, message: &Message) -> String {
+pub fn said(session: &Session, source: &dyn TranscriptSource, message: &Message) -> String {
     if message.synthetic {
         return String::new();
     }

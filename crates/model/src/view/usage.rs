@@ -1,23 +1,23 @@
 //! Tokens and cost over all files: each message once, then summed up in groups.
 //!
-//! The one rule about double counting is in [`Ledger::add`]: a message counts once, however
+//! The one rule about double counting is in [`UsageLedger::add`]: a message counts once, however
 //! many files hold it. Resumed and forked sessions repeat the messages of the one they come
 //! from, and a parent's progress lines repeat those of its sub-agents.
 
+mod counted_messages;
 pub mod group;
 mod ledger;
-mod messages;
 pub mod period;
 
+pub use counted_messages::CountedMessages;
 pub(crate) use ledger::message_key;
-pub use ledger::{Counted, FileFacts, Ledger, ModelPrices, is_counted};
-pub use messages::Messages;
+pub use ledger::{CountedMessage, FileFacts, LedgerPrices, UsageLedger, is_counted};
 
-use crate::spent::{Spending, Spent};
+use crate::file_usage::{FileUsage, MessageUsage};
 
 /// What became of a message of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CountOutcome {
     /// It counts here.
     Counted,
     /// It counts in another file, which held it first.
@@ -28,14 +28,14 @@ pub enum Fate {
     Synthetic,
 }
 
-impl Fate {
+impl CountOutcome {
     /// What to call it.
     pub fn name(self) -> &'static str {
         match self {
-            Fate::Counted => "counted",
-            Fate::Elsewhere => "counted in an older file",
-            Fate::Copy => "copy of a sub-agent's message",
-            Fate::Synthetic => "written by the client",
+            CountOutcome::Counted => "counted",
+            CountOutcome::Elsewhere => "counted in an older file",
+            CountOutcome::Copy => "copy of a sub-agent's message",
+            CountOutcome::Synthetic => "written by the client",
         }
     }
 }
@@ -55,14 +55,17 @@ pub fn version_numbers(version: &str) -> Option<[u32; 3]> {
 }
 
 /// What became of every message of all files: the file, its place there, and what
-/// [`Ledger::fate`] says.
+/// [`UsageLedger::fate`] says.
 ///
 /// These are the files of which the ledger was made.
-pub fn fates(files: &[&Spending], ledger: &Ledger) -> Vec<(u32, u32, Fate, Option<u32>)> {
+pub fn count_outcomes(
+    files: &[&FileUsage],
+    ledger: &UsageLedger,
+) -> Vec<(u32, u32, CountOutcome, Option<u32>)> {
     let mut all = Vec::new();
     for (file, spending) in (0u32..).zip(files) {
         for (message, spent) in (0u32..).zip(&spending.messages) {
-            let (fate, of) = ledger.fate(file, spending, spent);
+            let (fate, of) = ledger.count_outcome(file, spending, spent);
             all.push((file, message, fate, of));
         }
     }
@@ -70,8 +73,8 @@ pub fn fates(files: &[&Spending], ledger: &Ledger) -> Vec<(u32, u32, Fate, Optio
 }
 
 /// The last reply of a session itself that says what it was given: how full its context is.
-pub fn context(spending: &Spending) -> Option<&Spent> {
-    let own = |spent: &&Spent| {
+pub fn context(spending: &FileUsage) -> Option<&MessageUsage> {
+    let own = |spent: &&MessageUsage| {
         let marks = spent.marks;
         !(marks.copy || marks.sidechain || marks.synthetic) && spent.usage.context() > 0
     };

@@ -11,7 +11,7 @@ use crate::json;
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct WorkflowRun {
     /// Its id, such as `wf_57c6a296-6f2`.
     pub id: String,
     /// The task it runs as.
@@ -27,12 +27,12 @@ pub struct Run {
     /// The titles of its phases, in order.
     pub phases: Vec<String>,
     /// Its sub-agents, in the order in which they began.
-    pub agents: Vec<RunAgent>,
+    pub agents: Vec<WorkflowAgent>,
 }
 
 /// A sub-agent of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunAgent {
+pub struct WorkflowAgent {
     /// Its id.
     pub agent: String,
     /// What the workflow calls it.
@@ -46,18 +46,18 @@ pub struct RunAgent {
 /// Most sub-agents of a run; a client starts a thousand at most.
 const MOST: usize = 100_000;
 
-impl Run {
+impl WorkflowRun {
     /// A run as its files tell.
-    pub fn read(id: &str, told: Option<&[u8]>, journal: Option<&[u8]>) -> Run {
+    pub fn read(id: &str, told: Option<&[u8]>, journal: Option<&[u8]>) -> WorkflowRun {
         let told = told.map_or(Value::Null, json::value);
-        let mut run = Run {
+        let mut run = WorkflowRun {
             id: id.to_owned(),
             task: text(&told, "taskId"),
             name: text(&told, "workflowName"),
             summary: text(&told, "summary"),
             status: text(&told, "status"),
             error: text(&told, "error"),
-            ..Run::default()
+            ..WorkflowRun::default()
         };
         let mut places: HashMap<String, usize> = HashMap::new();
         for line in journal.unwrap_or_default().split(|byte| *byte == b'\n') {
@@ -73,7 +73,7 @@ impl Run {
     }
 
     /// The sub-agent with this id.
-    pub fn agent(&self, id: &str) -> Option<&RunAgent> {
+    pub fn agent(&self, id: &str) -> Option<&WorkflowAgent> {
         self.agents.iter().find(|agent| agent.agent == id)
     }
 
@@ -135,7 +135,7 @@ impl Run {
         &mut self,
         places: &mut HashMap<String, usize>,
         node: &Value,
-    ) -> Option<&mut RunAgent> {
+    ) -> Option<&mut WorkflowAgent> {
         let id = text(node, "agentId")?;
         let next = self.agents.len();
         let at = match places.get(&id) {
@@ -143,9 +143,9 @@ impl Run {
             None if next >= MOST => return None,
             None => {
                 places.insert(id.clone(), next);
-                self.agents.push(RunAgent {
+                self.agents.push(WorkflowAgent {
                     agent: id,
-                    ..RunAgent::default()
+                    ..WorkflowAgent::default()
                 });
                 next
             }
@@ -174,7 +174,7 @@ torn {"#;
 
     #[test]
     fn a_run_that_goes_on_is_known_by_its_journal() {
-        let run = Run::read("wf_1", None, Some(JOURNAL));
+        let run = WorkflowRun::read("wf_1", None, Some(JOURNAL));
         let states: Vec<_> = run
             .agents
             .iter()
@@ -191,7 +191,7 @@ torn {"#;
             "workflowProgress":[{"type":"workflow_phase","index":1,"title":"Map"},
             {"type":"workflow_agent","agentId":"a1","label":"one","phaseIndex":1,"phaseTitle":"Map","state":"done"},
             {"type":"workflow_agent","agentId":"a3","label":"three","phaseTitle":"Verify","state":"error"}]}"#;
-        let run = Run::read("wf_1", Some(told), Some(JOURNAL));
+        let run = WorkflowRun::read("wf_1", Some(told), Some(JOURNAL));
         assert_eq!((run.title(), run.is_over()), ("review", true));
         assert_eq!(run.phases, ["Map", "Verify"]);
         let agents: Vec<_> = run
@@ -214,7 +214,10 @@ torn {"#;
             ]
         );
         for broken in ["", "[]", "{\"workflowProgress\":7}"] {
-            assert_eq!(Run::read("x", Some(broken.as_bytes()), None).agents, []);
+            assert_eq!(
+                WorkflowRun::read("x", Some(broken.as_bytes()), None).agents,
+                []
+            );
         }
     }
 }

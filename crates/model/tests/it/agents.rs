@@ -2,9 +2,9 @@
 
 use unspool_model::agent_kind::AgentKind;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::agents::{self, AgentFile, AgentRow};
-use unspool_model::view::workflow::Run;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::agents::{self, AgentRow, SubAgentSession};
+use unspool_model::view::workflow::WorkflowRun;
 use unspool_testkit::script;
 
 /// A file of a sub-agent, or of a helper of the client.
@@ -18,7 +18,7 @@ struct File {
 
 fn file(id: &'static str, text: &str) -> File {
     let log = Log::new(script::jsonl(text));
-    let session = Session::from_log(&log, Role::Agent);
+    let session = Session::from_log(&log, TranscriptRole::Agent);
     File {
         id,
         log,
@@ -28,16 +28,16 @@ fn file(id: &'static str, text: &str) -> File {
     }
 }
 
-fn rows_of(main: &str, files: &[File], runs: &[Run]) -> Vec<AgentRow> {
+fn rows_of(main: &str, files: &[File], runs: &[WorkflowRun]) -> Vec<AgentRow> {
     let log = Log::new(script::jsonl(main));
-    let session = Session::from_log(&log, Role::Main);
-    let files: Vec<AgentFile<'_>> = files
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let files: Vec<SubAgentSession<'_>> = files
         .iter()
-        .map(|file| AgentFile {
+        .map(|file| SubAgentSession {
             source: Some(&file.log),
             call: file.call,
             run: file.run,
-            ..AgentFile::new(file.id, &file.session)
+            ..SubAgentSession::new(file.id, &file.session)
         })
         .collect();
     agents::agents(&session, &log, &files, runs)
@@ -128,7 +128,7 @@ fn a_line_of_the_session_names_the_call_that_a_sub_agent_made() {
         let log = Log::new(text.replace("toolu_0001", "toolu_deep"));
         let maker = File {
             id: "a1",
-            session: Session::from_log(&log, Role::Agent),
+            session: Session::from_log(&log, TranscriptRole::Agent),
             log,
             call: Some("toolu_0001"),
             run: None,
@@ -267,7 +267,7 @@ claude: [Workflow review]
 raw: {"type":"user","uuid":"r","parentUuid":null,"toolUseResult":{"status":"async_launched","taskId":"t9","runId":"wf_1","workflowName":"review"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0001","content":"started"}]},"timestamp":"2026-01-05T11:00:00.000Z"}
 "#;
     let told = br#"{"runId":"wf_1","taskId":"t9","workflowName":"review","status":"completed","phases":[{"title":"Map"}],"workflowProgress":[{"type":"workflow_agent","agentId":"a1","label":"one","phaseTitle":"Map","state":"done"},{"type":"workflow_agent","agentId":"a2","label":"two","phaseTitle":"Map","state":"error"}]}"#;
-    let runs = [Run::read("wf_1", Some(told), None)];
+    let runs = [WorkflowRun::read("wf_1", Some(told), None)];
     let of_run = |id| File {
         run: Some("wf_1"),
         ..file(id, ASKS)
@@ -320,7 +320,7 @@ fn a_teammate_has_turns_a_goal_and_a_name() {
 fn a_copied_reply_tells_which_session_it_was_asked_in() {
     let lines = |more: &str| {
         let text = format!("(session=new{more}) you: go\n(session=new{more}) claude: done\n");
-        Session::from_log(&Log::new(script::jsonl(&text)), Role::Main)
+        Session::from_log(&Log::new(script::jsonl(&text)), TranscriptRole::Main)
     };
     let from = |session: Session| session.forked_from.map(|id| id.to_string());
     assert_eq!(from(lines("")), None);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use unspool_model::log::{Log, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::log::{LineSplitter, Log};
+use unspool_model::session::{Session, TranscriptRole};
 
 /// All that a session says, as text.
 fn digest(session: &Session) -> String {
@@ -50,8 +50,8 @@ fn digest(session: &Session) -> String {
 }
 
 fn in_pieces<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Session {
-    let mut splitter = Splitter::default();
-    let mut session = Session::new(Role::Main);
+    let mut splitter = LineSplitter::default();
+    let mut session = Session::new(TranscriptRole::Main);
     for piece in pieces {
         splitter.feed(piece, |line| {
             session.push(&line);
@@ -83,7 +83,7 @@ fn everything() -> Vec<u8> {
 }
 
 fn at_once(bytes: &[u8]) -> String {
-    digest(&Session::from_log(&Log::new(bytes), Role::Main))
+    digest(&Session::from_log(&Log::new(bytes), TranscriptRole::Main))
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn lines_pushed_one_by_one_say_what_they_changed() {
     let log = Log::new(
         "{\"type\":\"user\",\"content\":\"x\"}\nbad\n{\"type\":\"system\",\"subtype\":\"turn_duration\",\"durationMs\":1}\n",
     );
-    let mut session = Session::new(Role::Main);
+    let mut session = Session::new(TranscriptRole::Main);
     let changes: Vec<_> = log
         .lines()
         .map(|line| {

@@ -1,8 +1,8 @@
 //! What a line is, whatever shape it comes in.
 
-use unspool_model::entry::{Detail, Kind};
-use unspool_model::input::Input;
+use unspool_model::entry::{LineDetail, LineKind};
 use unspool_model::time::Time;
+use unspool_model::user_input::UserInput;
 
 use crate::make::{block_names, kind_name, only};
 
@@ -82,7 +82,7 @@ fn content_of_any_shape_leaves_the_line_readable() {
     ] {
         let entry = only(shape);
         assert!(
-            matches!(entry.kind, Kind::User | Kind::Assistant),
+            matches!(entry.kind, LineKind::User | LineKind::Assistant),
             "{shape}"
         );
         assert!(entry.blocks.is_empty(), "{shape}");
@@ -112,24 +112,24 @@ fn mixed_content_keeps_every_block_in_order() {
 fn an_assistant_line_is_known_by_its_type_or_by_the_role_of_its_message() {
     let typed = only(r#"{"type":"assistant","message":{"content":"x"}}"#);
     let untyped = only(r#"{"message":{"role":"assistant","content":"x"}}"#);
-    assert_eq!(typed.kind, Kind::Assistant);
-    assert_eq!(untyped.kind, Kind::Assistant);
+    assert_eq!(typed.kind, LineKind::Assistant);
+    assert_eq!(untyped.kind, LineKind::Assistant);
 }
 
 #[test]
 fn the_type_of_a_line_counts_before_the_role_of_its_message() {
     let entry = only(r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#);
-    assert_eq!(entry.kind, Kind::User);
+    assert_eq!(entry.kind, LineKind::User);
 }
 
 #[test]
 fn meta_lines_of_either_role_are_kept_and_open_nothing() {
     let user = only(r#"{"type":"user","isMeta":true,"message":{"role":"user","content":"body"}}"#);
-    assert_eq!((user.input, user.meta), (Input::Meta, true));
+    assert_eq!((user.input, user.meta), (UserInput::Meta, true));
     let reply = only(
         r#"{"type":"assistant","isMeta":true,"message":{"role":"assistant","content":"body"}}"#,
     );
-    assert_eq!((reply.kind, reply.meta), (Kind::Assistant, true));
+    assert_eq!((reply.kind, reply.meta), (LineKind::Assistant, true));
     let system = only(r#"{"type":"system","subtype":"local_command","isMeta":false}"#);
     assert!(!system.meta);
 }
@@ -313,7 +313,7 @@ fn queue_operations_of_all_four_kinds_are_known() {
         assert!(entry.unknown.is_empty());
         assert!(matches!(
             entry.detail,
-            Some(Detail::Queue { text: None, .. })
+            Some(LineDetail::Queue { text: None, .. })
         ));
     }
 }

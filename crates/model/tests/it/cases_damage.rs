@@ -5,17 +5,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use unspool_model::fault::{Fault, FaultKind};
-use unspool_model::input::Input;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::pick::Pick;
-use unspool_model::view::profile::Profile;
+use unspool_model::user_input::UserInput;
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_model::view::session_usage::SessionFiles;
-use unspool_model::view::status::Signals;
+use unspool_model::view::status::StatusSignals;
+use unspool_model::view::turn_selection::TurnSelection;
 use unspool_model::view::{
-    agents, check, context, files, info, messages, row, status, transcript, tree, turns,
+    agents, check, context, files, info, messages, session_row, status, transcript, tree, turns,
 };
 
 const NEIGHBOUR: &str = r#"{"type":"user","uuid":"neighbour","parentUuid":null,"message":{"role":"user","content":"still here"}}"#;
@@ -71,13 +71,13 @@ fn variants(line: &Value, at: &[&str]) -> Vec<Value> {
 /// Asks every view of the session; the answers do not matter here.
 fn ask_everything(session: &Session, log: &Log) {
     let now = Time::parse("2026-06-01T00:00:00.000Z").unwrap();
-    let rows = turns::turns(session, log, turns::Options::default());
-    status::status(session, &Signals::default(), now);
-    row::row(
+    let rows = turns::turns(session, log, turns::TurnOptions::default());
+    status::status(session, &StatusSignals::default(), now);
+    session_row::row(
         &SessionFiles::alone(session),
         &HashMap::new(),
         Prices::bundled(),
-        &Signals::default(),
+        &StatusSignals::default(),
         now,
     );
     agents::agents(session, &unspool_model::log::Log::default(), &[], &[]);
@@ -87,10 +87,15 @@ fn ask_everything(session: &Session, log: &Log) {
     check::resumable(session);
     info::info(session);
     tree::tree(session, log, "s", &[]);
-    for profile in Profile::eras_and_strict() {
+    for profile in ClientProfile::eras_and_strict() {
         messages::messages(session, log, profile);
     }
-    let items = transcript::transcript(session, log, &transcript::Agents::new(), &Pick::default());
+    let items = transcript::transcript(
+        session,
+        log,
+        &transcript::AgentTranscripts::new(),
+        &TurnSelection::default(),
+    );
     assert!(rows.len() <= items.len());
 }
 
@@ -106,18 +111,18 @@ fn a_missing_or_odd_field_costs_neither_the_line_nor_its_neighbours() {
             all.extend(variants(&line, &["message", "usage"]));
             for variant in all {
                 let alone = format!("{variant}\n{NEIGHBOUR}\n");
-                let session = Session::from_log(&Log::new(alone), Role::Main);
+                let session = Session::from_log(&Log::new(alone), TranscriptRole::Main);
                 assert_eq!(session.records.len(), 2, "{variant}");
                 let time_alone = |fault: &Fault| fault.kind == FaultKind::BadTime;
                 assert!(session.faults.iter().all(time_alone), "{variant}");
-                assert_eq!(session.records[1].input, Input::Prompt);
+                assert_eq!(session.records[1].input, UserInput::Prompt);
                 // Views are dear; 19 has no common factor with the variants of a field.
                 count += 1;
                 if count % 19 == 0 {
                     let mut whole = lines.clone();
                     whole[at] = variant.to_string();
                     let log = Log::new(whole.join("\n") + "\n");
-                    ask_everything(&Session::from_log(&log, Role::Main), &log);
+                    ask_everything(&Session::from_log(&log, TranscriptRole::Main), &log);
                 }
             }
         }
@@ -134,7 +139,7 @@ fn a_line_cut_anywhere_leaves_its_neighbours_whole() {
             bytes.extend(NEIGHBOUR.bytes());
             bytes.push(b'\n');
             let log = Log::new(bytes);
-            let session = Session::from_log(&log, Role::Main);
+            let session = Session::from_log(&log, TranscriptRole::Main);
             assert_eq!(session.records.len(), 1, "{line} cut at {cut}");
             assert_eq!(session.faults[0].kind.name(), "unreadable");
             assert_eq!(session.goal.as_deref(), Some("still here"));
@@ -147,8 +152,8 @@ fn lines_in_any_order_give_answers() {
     for lines in examples().iter().filter(|lines| lines.len() > 1) {
         let backwards: Vec<&str> = lines.iter().rev().map(String::as_str).collect();
         let log = Log::new(backwards.join("\n") + "\n");
-        let session = Session::from_log(&log, Role::Main);
-        let forwards = Session::from_log(&Log::new(lines.join("\n") + "\n"), Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
+        let forwards = Session::from_log(&Log::new(lines.join("\n") + "\n"), TranscriptRole::Main);
         assert_eq!(session.records.len(), forwards.records.len());
         assert_eq!(session.usage(), forwards.usage());
         assert_eq!(session.calls.len(), forwards.calls.len());

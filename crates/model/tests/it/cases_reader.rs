@@ -1,7 +1,7 @@
 //! Lines, their numbers and places, whatever the bytes are.
 
-use unspool_model::log::{Log, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::log::{LineSplitter, Log};
+use unspool_model::session::{Session, TranscriptRole};
 
 use crate::make::{Read, read, read_bytes};
 
@@ -72,17 +72,17 @@ fn a_bad_line_in_the_middle_costs_only_itself() {
 #[test]
 fn reading_goes_on_where_it_stopped() {
     let whole = format!("{USER}\n{SUMMARY}\n{REPLY}\n");
-    let mut session = Session::new(Role::Main);
+    let mut session = Session::new(TranscriptRole::Main);
     let stop = USER.len() + 1;
-    let mut first = Splitter::default();
+    let mut first = LineSplitter::default();
     first.feed(&whole.as_bytes()[..stop], |line| {
         session.push(&line);
     });
-    let mut rest = Splitter::starting_at(1, stop as u64);
+    let mut rest = LineSplitter::starting_at(1, stop as u64);
     rest.feed(&whole.as_bytes()[stop..], |line| {
         session.push(&line);
     });
-    let at_once = Session::from_log(&Log::new(whole), Role::Main);
+    let at_once = Session::from_log(&Log::new(whole), TranscriptRole::Main);
     let places = |session: &Session| -> Vec<(u32, u64)> {
         let records = session.records.iter();
         records.map(|record| (record.line, record.offset)).collect()
@@ -104,7 +104,7 @@ fn lines_without_session_id_take_their_bytes_like_all_others() {
 
 #[test]
 fn what_stands_behind_the_last_newline_is_not_a_line_yet() {
-    let mut splitter = Splitter::default();
+    let mut splitter = LineSplitter::default();
     let mut lines = Vec::new();
     let half = &REPLY[..40];
     splitter.feed(format!("{USER}\n{half}").as_bytes(), |line| {

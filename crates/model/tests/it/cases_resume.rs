@@ -1,17 +1,17 @@
 //! What a client would send: the second and third documents' recipes, corrected.
 
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
 
 /// The messages the newest client would send: role, then each block's `type`.
 fn sent(read: &Read) -> Vec<String> {
-    sent_by(read, Profile::client("2.1.325"))
+    sent_by(read, ClientProfile::client("2.1.325"))
 }
 
-fn sent_by(read: &Read, profile: Profile) -> Vec<String> {
-    let Resume::Messages(all) = messages::messages(&read.session, &read.log, profile) else {
+fn sent_by(read: &Read, profile: ClientProfile) -> Vec<String> {
+    let ResumeResult::Messages(all) = messages::messages(&read.session, &read.log, profile) else {
         panic!("no conversation")
     };
     let kind = |json: &str| {
@@ -151,8 +151,8 @@ fn parallel_results_travel_together_and_only_2_1_45_loses_one() {
         "assistant: text=done",
     ];
     assert_eq!(sent(&read), whole);
-    assert_eq!(sent_by(&read, Profile::Strict), whole);
-    let lossy = sent_by(&read, Profile::client("2.1.45")).join("\n");
+    assert_eq!(sent_by(&read, ClientProfile::Strict), whole);
+    let lossy = sent_by(&read, ClientProfile::client("2.1.45")).join("\n");
     assert_eq!(lossy.matches("tool_result").count(), 1);
 }
 
@@ -213,7 +213,7 @@ fn messages_of_other_shapes_are_read_by_our_own_rules() {
         r#"{"message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"done"}]}}"#,
     ]);
     assert_eq!(
-        sent_by(&read, Profile::Strict),
+        sent_by(&read, ClientProfile::Strict),
         [
             "user: text=read a file",
             "assistant: tool_use",
@@ -232,16 +232,17 @@ fn the_plan_of_a_call_is_hidden_by_2_1_45_and_2_1_100_alone() {
         user("c", "b", "10:00:02", &result("t", r#""ok""#)),
         says("d", "c", "10:00:03", "done"),
     ]);
-    let tells = |profile: Profile| match messages::messages(&read.session, &read.log, profile) {
-        Resume::Messages(all) => messages::to_json(&all).contains("the way"),
+    let tells = |profile: ClientProfile| match messages::messages(&read.session, &read.log, profile)
+    {
+        ResumeResult::Messages(all) => messages::to_json(&all).contains("the way"),
         _ => panic!("no conversation"),
     };
     let profiles = [
-        Profile::client("2.0.50"),
-        Profile::client("2.1.45"),
-        Profile::client("2.1.100"),
-        Profile::client("2.1.200"),
-        Profile::client("2.1.325"),
+        ClientProfile::client("2.0.50"),
+        ClientProfile::client("2.1.45"),
+        ClientProfile::client("2.1.100"),
+        ClientProfile::client("2.1.200"),
+        ClientProfile::client("2.1.325"),
     ];
     assert_eq!(profiles.map(tells), [true, false, false, true, true]);
 }

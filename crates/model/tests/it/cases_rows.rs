@@ -4,34 +4,34 @@ use std::collections::HashMap;
 
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::agents::{self, AgentFile};
-use unspool_model::view::row::{self, SessionRow};
-use unspool_model::view::session_usage::{SessionFiles, Used, session_usage, usage_since};
-use unspool_model::view::status::Signals;
-use unspool_model::view::turns::{self, CallStatus, Course, Options, TurnRow};
+use unspool_model::view::agents::{self, SubAgentSession};
+use unspool_model::view::session_row::{self, SessionRow};
+use unspool_model::view::session_usage::{SessionFiles, UsageTotal, session_usage, usage_since};
+use unspool_model::view::status::StatusSignals;
+use unspool_model::view::turns::{self, CallStatus, ThreadEnds, TurnOptions, TurnRow};
 use unspool_model::view::{check, info};
 
 use crate::make::{Read, call, read, reply, result, system, text, time, user};
 
 fn rows(read: &Read) -> Vec<TurnRow> {
-    turns::turns(&read.session, &read.log, Options::default())
+    turns::turns(&read.session, &read.log, TurnOptions::default())
 }
 
 fn summed(read: &Read) -> SessionRow {
     let now = Time::parse(&time("23:00:00")).unwrap();
-    row::row(
+    session_row::row(
         &SessionFiles::alone(&read.session),
         &HashMap::new(),
         Prices::bundled(),
-        &Signals::default(),
+        &StatusSignals::default(),
         now,
     )
 }
 
 /// What a session and these sub-agents used.
-fn used(session: &Session, agents: &[&Session]) -> Used {
+fn used(session: &Session, agents: &[&Session]) -> UsageTotal {
     let files = SessionFiles {
         agents,
         ..SessionFiles::alone(session)
@@ -54,7 +54,7 @@ fn calls(uuid: &str, parent: &str, clock: &str, id: &str) -> String {
 }
 
 fn rounds(read: &Read, gap_ms: u64) -> Vec<&'static str> {
-    let rows = turns::outline(&read.session, Options { gap_ms });
+    let rows = turns::outline(&read.session, TurnOptions { gap_ms });
     rows.iter().map(|row| row.round.name()).collect()
 }
 
@@ -187,7 +187,7 @@ fn calls_are_ok_failed_missing_or_running() {
         user("g", "f", "10:00:09", r#""never mind""#),
         calls("h", "g", "10:00:10", "t4"),
     ]);
-    let course = Course::of(&read.session);
+    let course = ThreadEnds::of(&read.session);
     let status = |id: &str| course.status(&read.session, read.call(id));
     assert_eq!(
         [status("t1"), status("t2"), status("t3"), status("t4")],
@@ -370,7 +370,7 @@ fn a_sub_agents_file_counts_before_the_copies_in_progress_lines() {
     assert_eq!(used(&parent.session, &[]).usage.output, 5 + 2);
     let own = r#"{"type":"assistant","uuid":"s","isSidechain":true,"agentId":"ab97f57","message":{"id":"sub","role":"assistant","content":"x","usage":{"input_tokens":1,"output_tokens":300}}}"#;
     let log = Log::new(format!("{own}\n"));
-    let agent = Session::from_log(&log, Role::Agent);
+    let agent = Session::from_log(&log, TranscriptRole::Agent);
     assert_eq!(used(&parent.session, &[&agent]).usage.output, 5 + 300);
 }
 
@@ -437,8 +437,8 @@ fn an_agent_row_knows_the_call_that_started_it() {
         line,
     ]);
     let log = Log::new(user("s", "", "10:00:01", r#""find""#) + "\n");
-    let agent = Session::from_log(&log, Role::Agent);
-    let file = AgentFile::new("ab97f57", &agent);
+    let agent = Session::from_log(&log, TranscriptRole::Agent);
+    let file = SubAgentSession::new("ab97f57", &agent);
     let rows = agents::agents(
         &parent.session,
         &unspool_model::log::Log::default(),

@@ -1,24 +1,24 @@
 //! What a session is doing, as far as its lines tell.
 
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, Signals, State, Status};
+use unspool_model::view::status::{self, SessionState, SessionStatus, StatusSignals};
 
 use crate::make::{Read, call, read, reply, result, system, text, time, user};
 
 /// The status at this time of the day on which all this happens.
-fn at(read: &Read, clock: &str) -> Status {
+fn at(read: &Read, clock: &str) -> SessionStatus {
     status::status(
         &read.session,
-        &Signals::default(),
+        &StatusSignals::default(),
         Time::parse(&time(clock)).unwrap(),
     )
 }
 
 /// The state just after the last line.
-fn now(lines: &[String]) -> State {
+fn now(lines: &[String]) -> SessionState {
     let read = read(lines);
     let last = read.session.last.unwrap();
-    status::status(&read.session, &Signals::default(), Time(last.0 + 1)).state
+    status::status(&read.session, &StatusSignals::default(), Time(last.0 + 1)).state
 }
 
 fn prompt() -> String {
@@ -42,19 +42,19 @@ fn calls(tool: &str) -> String {
 #[test]
 fn a_session_without_lines_is_idle() {
     let read = read(&[""; 0]);
-    assert_eq!(at(&read, "10:00:00").state, State::Idle);
+    assert_eq!(at(&read, "10:00:00").state, SessionState::Idle);
 }
 
 #[test]
 fn a_new_prompt_means_working() {
-    assert_eq!(now(&[prompt()]), State::Working);
+    assert_eq!(now(&[prompt()]), SessionState::Working);
     assert_eq!(
         now(&[
             prompt(),
             says("b", "a", "10:00:01"),
             user("c", "b", "10:00:02", r#""more""#)
         ]),
-        State::Working
+        SessionState::Working
     );
 }
 
@@ -67,14 +67,14 @@ fn thinking_means_working() {
         "m",
         r#"[{"type":"thinking","thinking":"hm","signature":""}]"#,
     );
-    assert_eq!(now(&[prompt(), thinks]), State::Working);
+    assert_eq!(now(&[prompt(), thinks]), SessionState::Working);
 }
 
 #[test]
 fn a_call_on_disk_is_running_not_waiting_for_approval() {
     let read = read(&[prompt(), calls("Bash")]);
     let status = at(&read, "10:00:02");
-    assert_eq!(status.state, State::Working);
+    assert_eq!(status.state, SessionState::Working);
     let pending = &read.session.calls[status.pending.unwrap() as usize];
     assert_eq!(read.session.text(pending.tool), "Bash");
 }
@@ -88,7 +88,7 @@ fn a_text_beside_the_call_does_not_change_that() {
         "m",
         &format!("[{},{}]", text("let me see"), call("t1", "Bash", "{}")),
     );
-    assert_eq!(now(&[prompt(), both]), State::Working);
+    assert_eq!(now(&[prompt(), both]), SessionState::Working);
     let lines = [
         prompt(),
         reply(
@@ -106,26 +106,26 @@ fn a_text_beside_the_call_does_not_change_that() {
             &format!("[{}]", call("t1", "Bash", "{}")),
         ),
     ];
-    assert_eq!(now(&lines), State::Working);
+    assert_eq!(now(&lines), SessionState::Working);
 }
 
 #[test]
 fn a_question_waits_for_input_and_a_plan_for_approval() {
     assert_eq!(
         now(&[prompt(), calls("AskUserQuestion")]),
-        State::WaitingForInput
+        SessionState::WaitingForInput
     );
     assert_eq!(
         now(&[prompt(), calls("ExitPlanMode")]),
-        State::WaitingForApproval
+        SessionState::WaitingForApproval
     );
 }
 
 #[test]
 fn who_waits_for_a_person_still_waits_after_hours() {
     for (tool, state) in [
-        ("AskUserQuestion", State::WaitingForInput),
-        ("ExitPlanMode", State::WaitingForApproval),
+        ("AskUserQuestion", SessionState::WaitingForInput),
+        ("ExitPlanMode", SessionState::WaitingForApproval),
     ] {
         let read = read(&[prompt(), calls(tool)]);
         for clock in ["10:04:00", "10:06:00", "16:00:00", "23:59:59"] {
@@ -141,7 +141,7 @@ fn an_answered_question_means_working() {
         calls("AskUserQuestion"),
         user("c", "b", "10:00:02", &result("t1", r#""yes""#)),
     ];
-    assert_eq!(now(&lines), State::Working);
+    assert_eq!(now(&lines), SessionState::Working);
     let read = read(&lines);
     assert_eq!(at(&read, "10:00:03").pending, None);
 }
@@ -153,7 +153,7 @@ fn a_result_means_working() {
         calls("Bash"),
         user("c", "b", "10:00:02", &result("t1", r#""ok""#)),
     ];
-    assert_eq!(now(&lines), State::Working);
+    assert_eq!(now(&lines), SessionState::Working);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_result_of_one_call_leaves_the_other_pending() {
     let pending = &read.session.calls[status.pending.unwrap() as usize];
     assert_eq!(
         (read.session.call_id(pending), status.state),
-        ("t2", State::Working)
+        ("t2", SessionState::Working)
     );
 }
 
@@ -186,18 +186,18 @@ fn a_finished_turn_waits_for_input_whatever_its_stop_reason() {
     // Gateways and 2.1.11 to 2.1.58 leave it null on every line.
     assert_eq!(
         now(&[prompt(), says("b", "a", "10:00:01")]),
-        State::WaitingForInput
+        SessionState::WaitingForInput
     );
     let stopped =
         says("b", "a", "10:00:01").replace("\"stop_reason\":null", "\"stop_reason\":\"end_turn\"");
-    assert_eq!(now(&[prompt(), stopped]), State::WaitingForInput);
+    assert_eq!(now(&[prompt(), stopped]), SessionState::WaitingForInput);
 }
 
 #[test]
 fn a_finished_turn_is_idle_after_five_minutes() {
     let read = read(&[prompt(), says("b", "a", "10:00:01")]);
-    assert_eq!(at(&read, "10:05:00").state, State::WaitingForInput);
-    assert_eq!(at(&read, "10:05:01").state, State::Idle);
+    assert_eq!(at(&read, "10:05:00").state, SessionState::WaitingForInput);
+    assert_eq!(at(&read, "10:05:01").state, SessionState::Idle);
     assert_eq!(at(&read, "11:00:00").since, Time::parse(&time("10:05:01")));
 }
 
@@ -214,7 +214,7 @@ fn a_turn_duration_says_the_turn_is_over() {
             r#","durationMs":2000"#,
         ),
     ];
-    assert_eq!(now(&lines), State::WaitingForInput);
+    assert_eq!(now(&lines), SessionState::WaitingForInput);
 }
 
 #[test]
@@ -231,16 +231,16 @@ fn bookkeeping_behind_the_last_line_is_neutral() {
     ];
     for line in neutral {
         let working = [prompt(), calls("Bash"), line.to_owned()];
-        assert_eq!(now(&working), State::Working, "{line}");
+        assert_eq!(now(&working), SessionState::Working, "{line}");
         let finished = [prompt(), says("b", "a", "10:00:01"), line.to_owned()];
-        assert_eq!(now(&finished), State::WaitingForInput, "{line}");
+        assert_eq!(now(&finished), SessionState::WaitingForInput, "{line}");
     }
 }
 
 #[test]
 fn an_api_error_at_the_end_is_an_error_until_the_next_prompt() {
     let failed = says("b", "a", "10:00:01").replacen('{', "{\"isApiErrorMessage\":true,", 1);
-    assert_eq!(now(&[prompt(), failed.clone()]), State::Error);
+    assert_eq!(now(&[prompt(), failed.clone()]), SessionState::Error);
     let retry = system(
         "b",
         "a",
@@ -248,10 +248,10 @@ fn an_api_error_at_the_end_is_an_error_until_the_next_prompt() {
         "api_error",
         r#","retryInMs":500,"level":"error""#,
     );
-    assert_eq!(now(&[prompt(), retry]), State::Error);
+    assert_eq!(now(&[prompt(), retry]), SessionState::Error);
     assert_eq!(
         now(&[prompt(), failed, user("c", "b", "10:00:02", r#""again""#)]),
-        State::Working
+        SessionState::Working
     );
 }
 
@@ -270,7 +270,7 @@ fn an_interrupt_gives_the_turn_back_to_the_person() {
     let status = at(&read, "10:00:03");
     assert_eq!(
         (status.state, status.pending),
-        (State::WaitingForInput, None)
+        (SessionState::WaitingForInput, None)
     );
 }
 
@@ -282,7 +282,10 @@ fn a_call_that_a_new_prompt_left_behind_is_not_pending() {
         user("c", "b", "10:00:02", r#""never mind""#),
     ]);
     let status = at(&read, "10:00:03");
-    assert_eq!((status.state, status.pending), (State::Working, None));
+    assert_eq!(
+        (status.state, status.pending),
+        (SessionState::Working, None)
+    );
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn a_sub_agent_in_the_file_does_not_change_the_sessions_status() {
     let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
     let mut lines = vec![prompt(), says("b", "a", "10:00:01")];
     lines.push(side(user("s", "", "10:00:02", r#""sub""#)));
-    assert_eq!(now(&lines), State::WaitingForInput);
+    assert_eq!(now(&lines), SessionState::WaitingForInput);
     lines.push(side(reply(
         "s2",
         "s",
@@ -298,14 +301,14 @@ fn a_sub_agent_in_the_file_does_not_change_the_sessions_status() {
         "ms",
         &format!("[{}]", call("ts", "ExitPlanMode", "{}")),
     )));
-    assert_eq!(now(&lines), State::WaitingForInput);
+    assert_eq!(now(&lines), SessionState::WaitingForInput);
 }
 
 #[test]
 fn progress_keeps_a_working_session_from_becoming_idle() {
     let progress = r#"{"type":"progress","uuid":"x","parentUuid":"b","timestamp":"2026-01-03T10:20:00.000Z","data":{"type":"bash_progress","output":"…"}}"#;
     let read = read(&[prompt(), calls("Bash"), progress.to_owned()]);
-    assert_eq!(at(&read, "10:21:00").state, State::Working);
+    assert_eq!(at(&read, "10:21:00").state, SessionState::Working);
 }
 
 /// A command in the background, what a later call says about it, and whether it is over then.
@@ -439,6 +442,9 @@ fn states_have_the_names_of_the_fifth_document() {
         "error",
         "ended",
     ] {
-        assert_eq!(State::named(name).map(State::name), Some(name));
+        assert_eq!(
+            SessionState::named(name).map(SessionState::name),
+            Some(name)
+        );
     }
 }

@@ -3,18 +3,24 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use unspool_model::log::{Log, Source};
-use unspool_model::session::{Role, Session};
-use unspool_model::view::outcome::{Outcome, Question};
-use unspool_model::view::pick::Pick;
+use unspool_model::log::{Log, TranscriptSource};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::tool_outcome::{ToolCallOutcome, UserQuestion};
 use unspool_model::view::transcript::{
-    self, AgentFile, Agents, Body, Call, Item, Reading, Stretch,
+    self, AgentTranscript, AgentTranscripts, ItemBody, TranscriptCall, TranscriptItem,
+    TranscriptReader, TurnExtent,
 };
+use unspool_model::view::turn_selection::TurnSelection;
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
 
-fn items(read: &Read) -> Vec<Item> {
-    transcript::transcript(&read.session, &read.log, &Agents::new(), &Pick::default())
+fn items(read: &Read) -> Vec<TranscriptItem> {
+    transcript::transcript(
+        &read.session,
+        &read.log,
+        &AgentTranscripts::new(),
+        &TurnSelection::default(),
+    )
 }
 
 /// One word per item.
@@ -23,33 +29,35 @@ fn outline(read: &Read) -> String {
     words.join(" ")
 }
 
-fn word(item: &Item) -> String {
+fn word(item: &TranscriptItem) -> String {
     match &item.body {
-        Body::Turn(head) => format!("#{}", head.n),
-        Body::Prompt(prompt) => format!("prompt={}", prompt.text),
-        Body::Reply { text, .. } => format!("reply={text}"),
-        Body::Thinking { text, .. } => format!("thinking={text}"),
-        Body::Call(call) => format!("{}:{}", call.name, call.status.name()),
-        Body::Orphan { call, .. } => format!("orphan={call}"),
-        Body::Queued { text, .. } => format!("queued={text}"),
-        Body::Interrupt { .. } => "interrupt".to_owned(),
-        Body::Compaction { .. } => "compaction".to_owned(),
-        Body::Summary { .. } => "summary".to_owned(),
-        Body::ApiError { .. } => "api-error".to_owned(),
-        Body::Hook(_) => "hook".to_owned(),
-        Body::Command { command, .. } => format!("command={}", command.as_deref().unwrap_or("-")),
-        Body::Notice { .. } => "notice".to_owned(),
-        Body::Notes(_) => "notes".to_owned(),
-        Body::Unknown { label } => format!("unknown={label}"),
-        Body::Fault { .. } => "fault".to_owned(),
+        ItemBody::Turn(head) => format!("#{}", head.n),
+        ItemBody::Prompt(prompt) => format!("prompt={}", prompt.text),
+        ItemBody::Reply { text, .. } => format!("reply={text}"),
+        ItemBody::Thinking { text, .. } => format!("thinking={text}"),
+        ItemBody::Call(call) => format!("{}:{}", call.name, call.status.name()),
+        ItemBody::Orphan { call, .. } => format!("orphan={call}"),
+        ItemBody::Queued { text, .. } => format!("queued={text}"),
+        ItemBody::Interrupt { .. } => "interrupt".to_owned(),
+        ItemBody::Compaction { .. } => "compaction".to_owned(),
+        ItemBody::Summary { .. } => "summary".to_owned(),
+        ItemBody::ApiError { .. } => "api-error".to_owned(),
+        ItemBody::Hook(_) => "hook".to_owned(),
+        ItemBody::Command { command, .. } => {
+            format!("command={}", command.as_deref().unwrap_or("-"))
+        }
+        ItemBody::Notice { .. } => "notice".to_owned(),
+        ItemBody::Notes(_) => "notes".to_owned(),
+        ItemBody::Unknown { label } => format!("unknown={label}"),
+        ItemBody::Fault { .. } => "fault".to_owned(),
     }
 }
 
-fn calls(read: &Read) -> Vec<Call> {
+fn calls(read: &Read) -> Vec<TranscriptCall> {
     let bodies = items(read).into_iter().map(|item| item.body);
     bodies
         .filter_map(|body| match body {
-            Body::Call(call) => Some(*call),
+            ItemBody::Call(call) => Some(*call),
             _ => None,
         })
         .collect()
@@ -167,7 +175,7 @@ struct Counted<'a> {
     reads: AtomicUsize,
 }
 
-impl Source for Counted<'_> {
+impl TranscriptSource for Counted<'_> {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.log.bytes(offset, len)
@@ -194,11 +202,16 @@ fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
         log: &read.log,
         reads: AtomicUsize::new(0),
     };
-    let items = transcript::transcript(&read.session, &source, &Agents::new(), &Pick::default());
+    let items = transcript::transcript(
+        &read.session,
+        &source,
+        &AgentTranscripts::new(),
+        &TurnSelection::default(),
+    );
     let texts: Vec<_> = items
         .iter()
         .filter_map(|item| match &item.body {
-            Body::Call(call) => Some(call.text.clone()),
+            ItemBody::Call(call) => Some(call.text.clone()),
             _ => None,
         })
         .collect();
@@ -222,7 +235,7 @@ fn a_file_of_bookkeeping_alone_has_nothing_to_say() {
     assert!(
         items(&read)
             .iter()
-            .all(|item| matches!(item.body, Body::Notes(_)))
+            .all(|item| matches!(item.body, ItemBody::Notes(_)))
     );
     assert!(!read.session.is_conversation());
 }
@@ -258,7 +271,7 @@ fn commands_are_shown_as_typed_and_summaries_are_no_prompts() {
 }
 
 /// The questions of a call and the answers beside its result.
-fn questions(input: &str, answers: Option<&str>) -> Vec<Question> {
+fn questions(input: &str, answers: Option<&str>) -> Vec<UserQuestion> {
     let mut lines = vec![
         user("a", "", "10:00:00", r#""go""#),
         reply(
@@ -278,7 +291,7 @@ fn questions(input: &str, answers: Option<&str>) -> Vec<Question> {
         ));
     }
     match &calls(&read(&lines))[0].outcome {
-        Outcome::Asked(questions) => questions.clone(),
+        ToolCallOutcome::Asked(questions) => questions.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -341,16 +354,16 @@ fn a_sub_agents_conversation_opens_under_its_call() {
         side(user("s", "", "10:00:02", r#""find it""#)),
         side(says("s2", "s", "10:00:03", "found"))
     ));
-    let session = Session::from_log(&log, Role::Agent);
-    let file = AgentFile::new(&session, &log);
-    let agents = Agents::from([("ab97f57".to_owned(), file)]);
-    let pick = Pick {
+    let session = Session::from_log(&log, TranscriptRole::Agent);
+    let file = AgentTranscript::new(&session, &log);
+    let agents = AgentTranscripts::from([("ab97f57".to_owned(), file)]);
+    let pick = TurnSelection {
         agents: true,
-        ..Pick::default()
+        ..TurnSelection::default()
     };
     let items = transcript::transcript(&parent.session, &parent.log, &agents, &pick);
     let inner = items.iter().find_map(|item| match &item.body {
-        Body::Call(call) => call.agent.as_ref(),
+        ItemBody::Call(call) => call.agent.as_ref(),
         _ => None,
     });
     let inner: Vec<_> = inner.unwrap().items.iter().map(word).collect();
@@ -360,17 +373,22 @@ fn a_sub_agents_conversation_opens_under_its_call() {
 /// Every item of the recordings, by itself and in ranges, is the one that the whole walk makes.
 #[test]
 fn any_range_of_items_is_that_of_the_whole_conversation() {
-    use unspool_model::view::transcript::outline::{Base, Class, Outline};
+    use unspool_model::view::transcript::outline::{ItemClass, OutlineBase, TranscriptOutline};
     let mut ranges = 0;
     for file in unspool_testkit::corpus::files() {
         let log = Log::new(file.bytes());
-        let session = Session::from_log(&log, Role::Main);
-        let base = Base::of(&session);
-        let outline = Outline::of(&session, &log, &base, 0);
-        let whole = transcript::transcript(&session, &log, &Agents::new(), &Pick::default());
+        let session = Session::from_log(&log, TranscriptRole::Main);
+        let base = OutlineBase::of(&session);
+        let outline = TranscriptOutline::of(&session, &log, &base, 0);
+        let whole = transcript::transcript(
+            &session,
+            &log,
+            &AgentTranscripts::new(),
+            &TurnSelection::default(),
+        );
         let shape: Vec<_> = whole
             .iter()
-            .map(|item| (item.line, Class::of(&item.body)))
+            .map(|item| (item.line, ItemClass::of(&item.body)))
             .collect();
         let entries = outline.entries().iter();
         let entries: Vec<_> = entries.map(|entry| (entry.line, entry.class)).collect();
@@ -380,7 +398,7 @@ fn any_range_of_items_is_that_of_the_whole_conversation() {
             for from in all.clone() {
                 for to in [from + 1, from + 3, all.end] {
                     let to = to.min(all.end);
-                    let items = outline.items(&session, &log, &Agents::new(), from..to);
+                    let items = outline.items(&session, &log, &AgentTranscripts::new(), from..to);
                     let told = format!("{items:?}");
                     assert_eq!(told, format!("{:?}", &whole[from..to]), "{}", file.name());
                     ranges += 1;
@@ -421,9 +439,9 @@ fn a_reading_in_pieces_says_what_the_whole_says() {
     }
     lines.push(user("z", "r19", "10:00:03", r#""again""#));
     let read = read(&lines);
-    let agents = Agents::new();
-    let reading = Reading::new(&read.session, &read.log, &agents);
-    let stretches: Vec<Stretch> = reading.stretches().collect();
+    let agents = AgentTranscripts::new();
+    let reading = TranscriptReader::new(&read.session, &read.log, &agents);
+    let stretches: Vec<TurnExtent> = reading.turn_extents().collect();
     assert_eq!(
         stretches.iter().map(|one| one.turn).collect::<Vec<_>>(),
         [1, 2]

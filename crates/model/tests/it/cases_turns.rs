@@ -1,6 +1,6 @@
 //! A turn opens where a person acts, and at no other line.
 
-use unspool_model::entry::Detail;
+use unspool_model::entry::LineDetail;
 use unspool_model::graph;
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
@@ -174,7 +174,7 @@ fn a_duration_belongs_to_the_turn_before_it() {
     assert_eq!(turns(&read), "0 0 0 1 1");
     assert_eq!(
         read.session.detail_of(&read.session.records[2]),
-        Some(&Detail::Duration(90_602))
+        Some(&LineDetail::Duration(90_602))
     );
 }
 
@@ -365,10 +365,10 @@ fn a_turn_is_over_when_it_was_answered_and_a_command_when_it_printed_too() {
 
 #[test]
 fn what_was_said_before_the_first_turn_is_turn_0() {
-    use unspool_model::view::turns::{self, Options};
+    use unspool_model::view::turns::{self, TurnOptions};
     let rows = |lines: &[String]| {
         let read = read(lines);
-        let rows = turns::outline(&read.session, Options::default());
+        let rows = turns::outline(&read.session, TurnOptions::default());
         assert_eq!(turns::count(&read.session), rows.len());
         rows
     };
@@ -394,7 +394,7 @@ fn what_was_said_before_the_first_turn_is_turn_0() {
 
 #[test]
 fn calls_replies_and_queued_prompts_before_the_first_turn_stand_in_turn_0() {
-    use unspool_model::view::turns::{self, Options};
+    use unspool_model::view::turns::{self, TurnOptions};
     let queue = |operation: &str, text: &str| {
         format!(
             r#"{{"type":"queue-operation","operation":"{operation}","content":"{text}","timestamp":"2026-01-01T10:00:02.000Z","sessionId":"s"}}"#
@@ -418,7 +418,7 @@ fn calls_replies_and_queued_prompts_before_the_first_turn_stand_in_turn_0() {
         says("g", "f", "10:20:01", "m4"),
     ];
     let read = read(&lines);
-    let rows = turns::turns(&read.session, &read.log, Options::default());
+    let rows = turns::turns(&read.session, &read.log, TurnOptions::default());
     let told: Vec<_> = rows
         .iter()
         .map(|row| (row.n, row.calls.len(), row.messages.len(), &*row.prompt))
@@ -439,7 +439,7 @@ fn calls_replies_and_queued_prompts_before_the_first_turn_stand_in_turn_0() {
 
 #[test]
 fn prompts_typed_before_anything_was_said_belong_to_the_first_turn() {
-    use unspool_model::view::turns::{self, Options};
+    use unspool_model::view::turns::{self, TurnOptions};
     let queue = |operation: &str| {
         format!(
             r#"{{"type":"queue-operation","operation":"{operation}","content":"early","timestamp":"2026-01-01T10:00:00.000Z","sessionId":"s"}}"#
@@ -453,14 +453,14 @@ fn prompts_typed_before_anything_was_said_belong_to_the_first_turn() {
         user("c", "b", "10:00:03", r#""two""#),
         says("d", "c", "10:00:04", "m2"),
     ]);
-    let rows = turns::outline(&read.session, Options::default());
+    let rows = turns::outline(&read.session, TurnOptions::default());
     let queued: Vec<_> = rows.iter().map(|row| row.queued.len()).collect();
     assert_eq!(queued, [1, 0]);
 }
 
 #[test]
 fn reminders_in_front_of_a_queued_prompt_are_taken_off() {
-    use unspool_model::view::turns::{self, Options};
+    use unspool_model::view::turns::{self, TurnOptions};
     let queued = |text: &str| {
         format!(
             r#"{{"type":"attachment","uuid":"q","parentUuid":"b","isSidechain":false,"timestamp":"2026-01-01T10:00:02.000Z","attachment":{{"type":"queued_command","commandMode":"prompt","prompt":"{text}"}}}}"#
@@ -472,7 +472,7 @@ fn reminders_in_front_of_a_queued_prompt_are_taken_off() {
             says("b", "a", "10:00:01", "m1"),
             queued(text),
         ]);
-        let rows = turns::outline(&read.session, Options::default());
+        let rows = turns::outline(&read.session, TurnOptions::default());
         (rows[0].queued.clone(), read.session.recent_prompt.clone())
     };
     let (rows, last) = told("<system-reminder>be kind</system-reminder>\\n\\nand b too\\n");

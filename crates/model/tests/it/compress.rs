@@ -2,14 +2,15 @@
 
 use unspool_model::block::BlockKind;
 use unspool_model::edit::compress::{
-    Task, answer, apply, bands, digest, refuse, request, summary_request, tasks,
+    CompressTask, answer, apply, conversation_excerpt, parse_ranges, refuse, request,
+    summary_request, tasks,
 };
-use unspool_model::edit::{Plan, Settings};
-use unspool_model::entry::Kind;
+use unspool_model::edit::{EditPlan, PlanSettings};
+use unspool_model::entry::LineKind;
 use unspool_model::json;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::tokens::of_text;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::token_estimate::of_text;
 use unspool_testkit::{corpus, script};
 
 use crate::edit::edited;
@@ -21,16 +22,22 @@ fn words(what: &str) -> String {
 }
 
 /// The tasks for a log.
-fn asked(log: &Log, given: &[&str], include_user: bool) -> Vec<Task> {
-    let session = Session::from_log(log, Role::Main);
-    let plan = Plan::new(&session);
-    tasks(&session, log, &plan, &bands(given).unwrap(), include_user)
+fn asked(log: &Log, given: &[&str], include_user: bool) -> Vec<CompressTask> {
+    let session = Session::from_log(log, TranscriptRole::Main);
+    let plan = EditPlan::new(&session);
+    tasks(
+        &session,
+        log,
+        &plan,
+        &parse_ranges(given).unwrap(),
+        include_user,
+    )
 }
 
 /// The first words of the texts that are asked for.
 fn starts(log: &Log, given: &[&str], include_user: bool) -> Vec<String> {
     let all = asked(log, given, include_user);
-    let first = |task: &Task| task.text.split(' ').next().unwrap_or_default().to_owned();
+    let first = |task: &CompressTask| task.text.split(' ').next().unwrap_or_default().to_owned();
     all.iter().map(first).collect()
 }
 
@@ -124,14 +131,20 @@ fn what_was_rewound_neither_counts_nor_is_asked_for() {
 #[test]
 fn turns_that_go_neither_count_nor_are_asked_for() {
     let log = four();
-    let session = Session::from_log(&log, Role::Main);
-    let mut plan = Plan::new(&session);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let mut plan = EditPlan::new(&session);
     for turn in &session.turns[..2] {
         plan.drop(turn.record);
     }
     plan.drop(session.turns[0].record + 1);
     plan.drop(session.turns[1].record + 1);
-    let all = tasks(&session, &log, &plan, &bands(&["0-50:35"]).unwrap(), false);
+    let all = tasks(
+        &session,
+        &log,
+        &plan,
+        &parse_ranges(&["0-50:35"]).unwrap(),
+        false,
+    );
     assert_eq!(all.len(), 1);
     assert!(all[0].text.starts_with("r3"));
 }
@@ -157,14 +170,21 @@ fn blocks() -> Log {
 fn all_texts_of_a_line_become_one_where_the_first_stood() {
     let log = blocks();
     let mut seen = Vec::new();
-    let (after, written, problems) = edited(&log, None, Settings::default(), |session, plan| {
-        let all = tasks(session, &log, plan, &bands(&["0-100:35"]).unwrap(), false);
-        for task in &all {
-            apply(plan, task, "shörter \"text\"");
-        }
-        seen = plan.lost();
-        assert_eq!(plan.counts.texts_shortened, 1);
-    });
+    let (after, written, problems) =
+        edited(&log, None, PlanSettings::default(), |session, plan| {
+            let all = tasks(
+                session,
+                &log,
+                plan,
+                &parse_ranges(&["0-100:35"]).unwrap(),
+                false,
+            );
+            for task in &all {
+                apply(plan, task, "shörter \"text\"");
+            }
+            seen = plan.lost();
+            assert_eq!(plan.counts.texts_shortened, 1);
+        });
     assert_eq!(problems, []);
     assert_eq!((written.changed, written.kept), (1, 2));
     let (old, new) = (String::from_utf8_lossy(log.as_bytes()), after.as_bytes());
@@ -182,9 +202,15 @@ fn all_texts_of_a_line_become_one_where_the_first_stood() {
 #[test]
 fn doing_it_again_changes_nothing_unless_it_is_to_be_shorter() {
     let short = words("shorter");
-    let (after, _, problems) = edited(&four(), None, Settings::default(), |session, plan| {
+    let (after, _, problems) = edited(&four(), None, PlanSettings::default(), |session, plan| {
         let log = four();
-        for task in tasks(session, &log, plan, &bands(&["0-50:40"]).unwrap(), false) {
+        for task in tasks(
+            session,
+            &log,
+            plan,
+            &parse_ranges(&["0-50:40"]).unwrap(),
+            false,
+        ) {
             apply(plan, &task, &short);
         }
     });
@@ -196,13 +222,13 @@ fn doing_it_again_changes_nothing_unless_it_is_to_be_shorter() {
     let levels: Vec<(u8, u8)> = more.iter().map(|task| (task.target, task.share)).collect();
     assert_eq!(levels, [(10, 25), (10, 25)]);
     // The mark is replaced, not repeated.
-    let (again, _, _) = edited(&after, None, Settings::default(), |_, plan| {
+    let (again, _, _) = edited(&after, None, PlanSettings::default(), |_, plan| {
         more.iter().for_each(|task| apply(plan, task, "s"));
     });
     let text = String::from_utf8_lossy(again.as_bytes()).into_owned();
     assert_eq!(text.matches(r#""unspool":{"compressed":10}"#).count(), 2);
     assert_eq!(text.matches("unspool").count(), 2);
-    let session = Session::from_log(&again, Role::Main);
+    let session = Session::from_log(&again, TranscriptRole::Main);
     assert!(session.unknown.is_empty(), "{:?}", session.unknown);
 }
 
@@ -240,21 +266,21 @@ fn a_digest_tells_what_was_said_before_a_turn_and_is_capped() {
         you: and now?
         claude: later
         ");
-    let session = Session::from_log(&log, Role::Main);
-    let plan = Plan::new(&session);
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let plan = EditPlan::new(&session);
     let before = session.turns[1].record;
-    let told = digest(&session, &log, &plan, before, 10_000).unwrap();
+    let told = conversation_excerpt(&session, &log, &plan, before, 10_000).unwrap();
     assert_eq!(
         told,
         "Person: fix it\n\nAssistant: looking\n\n[Read] a.rs\n\n[result] fn main\n\nAssistant: fixed"
     );
-    let short = digest(&session, &log, &plan, before, 60).unwrap();
+    let short = conversation_excerpt(&session, &log, &plan, before, 60).unwrap();
     assert_eq!(
         short,
         "[3 messages are left out here]\n\n[result] fn main\n\nAssistant: fixed"
     );
     let first = session.turns[0].record;
-    assert_eq!(digest(&session, &log, &plan, first, 60), None);
+    assert_eq!(conversation_excerpt(&session, &log, &plan, first, 60), None);
     assert!(summary_request(&told).contains(&told));
 }
 
@@ -266,11 +292,11 @@ fn every_recording_still_resumes_when_its_texts_are_shortened() {
     for file in mains {
         let log = Log::new(file.bytes());
         let (after, written, problems) =
-            edited(&log, None, Settings::default(), |session, plan| {
+            edited(&log, None, PlanSettings::default(), |session, plan| {
                 // Their texts are too short to be asked for.
                 for (at, record) in session.records.iter().enumerate() {
                     let is_text = |at: &u32| session.blocks[*at as usize].kind == BlockKind::Text;
-                    let task = Task {
+                    let task = CompressTask {
                         record: at as u32,
                         blocks: record.blocks.clone().filter(is_text).collect(),
                         text: String::new(),
@@ -278,7 +304,7 @@ fn every_recording_still_resumes_when_its_texts_are_shortened() {
                         share: 10,
                         tokens: 100,
                     };
-                    if record.kind == Kind::Assistant && !task.blocks.is_empty() {
+                    if record.kind == LineKind::Assistant && !task.blocks.is_empty() {
                         apply(plan, &task, "short");
                         many += 1;
                     }

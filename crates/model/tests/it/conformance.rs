@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::conformance::cases::{self, Case};
 use unspool_testkit::conformance::observation::{self, Outcome};
 use unspool_testkit::conformance::reduce::{self, Texts};
@@ -15,15 +15,15 @@ use unspool_testkit::conformance::{misses, mutations};
 
 use crate::make::read_bytes;
 
-fn read(case: &Case, texts: &Texts, profile: Profile) -> Outcome {
+fn read(case: &Case, texts: &Texts, profile: ClientProfile) -> Outcome {
     let read = read_bytes(case.text.clone());
     match messages::messages(&read.session, &read.log, profile) {
-        Resume::Messages(all) => {
+        ResumeResult::Messages(all) => {
             let all = serde_json::from_str(&messages::to_json(&all)).unwrap();
             Outcome::Sent(reduce::history(&all, texts))
         }
-        Resume::NoConversation => Outcome::None,
-        Resume::Hangs => Outcome::Hang,
+        ResumeResult::NoConversation => Outcome::None,
+        ResumeResult::Hangs => Outcome::Hang,
     }
 }
 
@@ -40,7 +40,7 @@ fn compare(version: &str) {
     let fixture = root.join(format!("tests/conformance/{version}.json"));
     let mut seen: Vec<_> = observation::read_fixture(&fixture).unwrap();
     seen.sort_by(|one, other| one.case.cmp(&other.case));
-    let profile = Profile::for_version(version).unwrap();
+    let profile = ClientProfile::for_version(version).unwrap();
     let (mut compared, mut edits, mut missed) = (0, 0, BTreeSet::new());
     let mut tried = BTreeSet::new();
     for case in cases::of(&root.join("crates/testkit/corpus"), version).unwrap() {

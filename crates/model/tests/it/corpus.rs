@@ -28,19 +28,19 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
-use unspool_model::json::{self, Cursor};
-use unspool_model::log::{Log, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::json::{self, JsonCursor};
+use unspool_model::log::{LineSplitter, Log};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::check;
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::corpus::{self, File};
 use unspool_testkit::random::Random;
 
-fn role(file: &File) -> Role {
+fn role(file: &File) -> TranscriptRole {
     match file.role {
-        corpus::Role::Main => Role::Main,
-        corpus::Role::Agent => Role::Agent,
+        corpus::Role::Main => TranscriptRole::Main,
+        corpus::Role::Agent => TranscriptRole::Agent,
     }
 }
 
@@ -244,7 +244,7 @@ fn setting_a_field_to_its_own_value_changes_no_byte_of_any_line() {
 
 fn top_level(line: &[u8]) -> Vec<(String, String)> {
     let mut fields = Vec::new();
-    let mut cursor = Cursor::new(line);
+    let mut cursor = JsonCursor::new(line);
     let scanned = cursor.object(|cursor, key| {
         let raw = cursor.skip()?.of(line);
         fields.push((key.to_owned(), String::from_utf8(raw.to_vec()).unwrap()));
@@ -267,7 +267,7 @@ fn a_recording_is_the_same_session_in_a_thousand_cuttings_of_its_bytes() {
         let whole = digest(&Session::from_log(&Log::new(bytes.clone()), role(file)));
         let longest = *random.pick(&[3, 40, 700, 9_000, 100_000]);
         let mut session = Session::new(role(file));
-        let mut splitter = Splitter::default();
+        let mut splitter = LineSplitter::default();
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let size = (random.below(longest) as usize + 1).min(rest.len());
@@ -391,9 +391,9 @@ fn the_view_of_messages_is_what_the_api_received() {
 
 /// The conversations that the lines of a file gave, one after the other, as it grew.
 fn states(file: &File, version: &str) -> Vec<Vec<Said>> {
-    let profile = Profile::for_version(version).unwrap();
+    let profile = ClientProfile::for_version(version).unwrap();
     let log = Log::new(file.bytes());
-    let mut session = Session::new(Role::Main);
+    let mut session = Session::new(TranscriptRole::Main);
     let mut states: Vec<Vec<Said>> = Vec::new();
     for line in log.lines() {
         if line.ended {
@@ -401,7 +401,7 @@ fn states(file: &File, version: &str) -> Vec<Vec<Said>> {
         } else {
             session.push_tail(&line);
         }
-        let Resume::Messages(all) = messages::messages(&session, &log, profile) else {
+        let ResumeResult::Messages(all) = messages::messages(&session, &log, profile) else {
             continue;
         };
         let all: Value = serde_json::from_str(&messages::to_json(&all)).unwrap();

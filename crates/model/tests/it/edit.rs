@@ -2,27 +2,29 @@
 
 use std::path::Path;
 
-use unspool_model::edit::check::{Problem, Wanted};
-use unspool_model::edit::identity::Identity;
-use unspool_model::edit::{Pen, Plan, Settings, Written, slim};
+use unspool_model::edit::check::{EditProblem, ExpectedResult};
+use unspool_model::edit::copy_identity::CopyIdentity;
+use unspool_model::edit::{EditPlan, LineRewriter, PlanSettings, RewriteCounts, slim};
 use unspool_model::log::Log;
-use unspool_model::session::{Keeps, Role, Session};
+use unspool_model::session::{LineRetention, Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages;
 use unspool_testkit::conformance::cases;
 use unspool_testkit::corpus;
 
 /// The new bytes, what was written, and what is wrong with it.
 pub fn edited(
     log: &Log,
-    identity: Option<&Identity>,
-    settings: Settings,
-    wish: impl FnOnce(&Session, &mut Plan),
-) -> (Log, Written, Vec<Problem>) {
+    identity: Option<&CopyIdentity>,
+    settings: PlanSettings,
+    wish: impl FnOnce(&Session, &mut EditPlan),
+) -> (Log, RewriteCounts, Vec<EditProblem>) {
     let session = to_edit(log);
-    let mut plan = Plan::new(&session);
+    let mut plan = EditPlan::new(&session);
     wish(&session, &mut plan);
-    plan.settle(&session, settings);
-    let wanted = Wanted::of(&session, &plan, identity);
-    let mut pen = Pen::new(&session, &plan, identity);
+    plan.repair_references(&session, settings);
+    let wanted = ExpectedResult::of(&session, &plan, identity);
+    let mut pen = LineRewriter::new(&session, &plan, identity);
     let mut out = Vec::new();
     for line in log.lines() {
         pen.line(&line, &mut out);
@@ -35,7 +37,7 @@ pub fn edited(
 
 /// A session as it is read to be edited.
 fn to_edit(log: &Log) -> Session {
-    let mut session = Session::keeping(Role::Main, Keeps::Structure);
+    let mut session = Session::keeping(TranscriptRole::Main, LineRetention::Structure);
     for line in log.lines() {
         match line.ended {
             true => session.push(&line),
@@ -45,7 +47,7 @@ fn to_edit(log: &Log) -> Session {
     session
 }
 
-const TREE: Settings = Settings { keep_tree: true };
+const TREE: PlanSettings = PlanSettings { keep_tree: true };
 
 pub fn mains() -> Vec<(String, Log)> {
     let files = corpus::files();
@@ -70,7 +72,7 @@ fn a_plan_without_wishes_keeps_every_byte() {
 
 #[test]
 fn a_copy_differs_in_its_session_id_alone() {
-    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let identity = CopyIdentity::new("00000000-0000-4000-8000-00000000c10e", []);
     for (name, log) in mains() {
         let (after, written, problems) = edited(&log, Some(&identity), TREE, |_, _| ());
         assert_eq!(problems, [], "{name}");
@@ -102,10 +104,11 @@ fn without_session(line: &[u8]) -> String {
 
 #[test]
 fn a_straightened_copy_resumes_in_every_client() {
-    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let identity = CopyIdentity::new("00000000-0000-4000-8000-00000000c10e", []);
     let mut changed = 0;
     for (name, log) in mains() {
-        let (_, written, problems) = edited(&log, Some(&identity), Settings::default(), |_, _| ());
+        let (_, written, problems) =
+            edited(&log, Some(&identity), PlanSettings::default(), |_, _| ());
         assert_eq!(problems, [], "{name}");
         changed += written.changed;
     }
@@ -115,15 +118,15 @@ fn a_straightened_copy_resumes_in_every_client() {
 #[test]
 fn a_damaged_session_can_be_copied_as_it_is_and_slim() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/corpus");
-    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let identity = CopyIdentity::new("00000000-0000-4000-8000-00000000c10e", []);
     let mut wrong = Vec::new();
     for version in ["2.0.50", "2.1.325"] {
         let cases = cases::of(&corpus, version).unwrap();
         for case in cases.iter().filter(|case| case.name.starts_with("edit/")) {
             let log = Log::new(case.text.clone().into_bytes());
             let own = Some(&identity);
-            let (_, _, plain) = edited(&log, own, Settings::default(), |_, _| ());
-            let (_, _, slim) = edited(&log, own, Settings::default(), slim::slim);
+            let (_, _, plain) = edited(&log, own, PlanSettings::default(), |_, _| ());
+            let (_, _, slim) = edited(&log, own, PlanSettings::default(), slim::slim);
             if !plain.is_empty() || !slim.is_empty() {
                 wrong.push(format!("{version} {}: {plain:?} {slim:?}", case.name));
             }
@@ -134,15 +137,16 @@ fn a_damaged_session_can_be_copied_as_it_is_and_slim() {
 
 #[test]
 fn new_ids_are_new_everywhere() {
-    let identity = Identity {
+    let identity = CopyIdentity {
         uuids: Some(3),
-        ..Identity::new("00000000-0000-4000-8000-00000000c10e", [])
+        ..CopyIdentity::new("00000000-0000-4000-8000-00000000c10e", [])
     };
     for (name, log) in mains() {
-        let (after, _, problems) = edited(&log, Some(&identity), Settings::default(), |_, _| ());
+        let (after, _, problems) =
+            edited(&log, Some(&identity), PlanSettings::default(), |_, _| ());
         assert_eq!(problems, [], "{name}");
         let text = String::from_utf8_lossy(after.as_bytes()).into_owned();
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let all: Vec<_> = session
             .records
             .iter()
@@ -160,12 +164,12 @@ fn new_ids_are_new_everywhere() {
 fn a_moved_session_keeps_everything_but_its_directory() {
     let mut worktrees = 0;
     for (name, log) in mains() {
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let Some((from, _)) = session.cwds.iter().next() else {
             continue;
         };
         let from = from.split("/.claude/").next().unwrap_or(from).to_owned();
-        let identity = Identity::moved(from.clone(), "/else/where");
+        let identity = CopyIdentity::moved(from.clone(), "/else/where");
         let (after, written, problems) = edited(&log, Some(&identity), TREE, |_, _| ());
         assert_eq!(problems, [], "{name}");
         assert_eq!((written.changed, written.dropped), (0, 0), "{name}");
@@ -193,7 +197,7 @@ fn a_moved_session_keeps_everything_but_its_directory() {
 
 #[test]
 fn a_line_that_was_written_twice_keeps_no_line_behind_it_from_being_renamed() {
-    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let identity = CopyIdentity::new("00000000-0000-4000-8000-00000000c10e", []);
     let (_, log) = mains().swap_remove(3);
     let text = String::from_utf8(log.as_bytes().to_vec()).unwrap();
     let twice = text.lines().find(|line| line.contains("\"uuid\"")).unwrap();
@@ -220,7 +224,7 @@ fn a_straightened_copy_of_any_session_resumes_in_every_client() {
     let known = [395, 2786, 3001, 1727, 3685, 3781];
     for seed in known.into_iter().chain(0..300) {
         let log = Log::new(unspool_testkit::graph::healthy(seed).join("\n") + "\n");
-        let (_, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        let (_, _, problems) = edited(&log, None, PlanSettings::default(), |_, _| ());
         assert_eq!(problems, [], "seed {seed}");
     }
 }
@@ -269,9 +273,9 @@ fn calls_with_the_progress_of_a_tool_between_them_can_be_copied() {
             ),
         ];
         let log = Log::new(text.concat());
-        let (after, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        let (after, _, problems) = edited(&log, None, PlanSettings::default(), |_, _| ());
         assert_eq!(problems, [], "{other}");
-        let session = Session::from_log(&after, Role::Main);
+        let session = Session::from_log(&after, TranscriptRole::Main);
         let lost = unspool_model::view::check::resumable(&session);
         let lost: Vec<_> = lost.iter().filter(|client| client.lost > 0).collect();
         assert!(lost.is_empty(), "{other}: {lost:?}");
@@ -284,7 +288,7 @@ fn a_straightened_copy_of_a_session_with_lines_between_its_calls_resumes_in_ever
     let mut wrong = Vec::new();
     for seed in 0..500 {
         let log = Log::new(unspool_testkit::graph::busy(seed).join("\n") + "\n");
-        let (_, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        let (_, _, problems) = edited(&log, None, PlanSettings::default(), |_, _| ());
         if let Some(first) = problems.first() {
             wrong.push(format!("seed {seed}: {}", first.what));
         }
@@ -306,7 +310,7 @@ fn a_copy_whose_calls_stay_a_tree_resumes_as_its_source_though_the_last_lines_ha
             }
         }
         let log = Log::new(lines.join("\n") + "\n");
-        let (_, _, problems) = edited(&log, None, Settings { keep_tree: true }, |_, _| ());
+        let (_, _, problems) = edited(&log, None, PlanSettings { keep_tree: true }, |_, _| ());
         if let Some(first) = problems.first() {
             wrong.push(format!("seed {seed}: {}", first.what));
         }
@@ -318,7 +322,7 @@ fn a_copy_whose_calls_stay_a_tree_resumes_as_its_source_though_the_last_lines_ha
 fn what_is_said_of_a_refused_copy_is_always_the_same() {
     let log = Log::new(unspool_testkit::graph::healthy(5).join("\n") + "\n");
     let session = to_edit(&log);
-    let wanted = Wanted::of(&session, &Plan::new(&session), None);
+    let wanted = ExpectedResult::of(&session, &EditPlan::new(&session), None);
     // Half of the session: many lines are lost to every client.
     let half = log.as_bytes().len() / 2;
     let cut = Log::new(log.as_bytes()[..half].to_vec());
@@ -327,18 +331,29 @@ fn what_is_said_of_a_refused_copy_is_always_the_same() {
     assert!(!first.is_empty());
     for _ in 0..20 {
         let session = to_edit(&log);
-        let again = Wanted::of(&session, &Plan::new(&session), None);
+        let again = ExpectedResult::of(&session, &EditPlan::new(&session), None);
         assert_eq!(again.compare(&to_edit(&cut)), first);
     }
     assert_eq!(said(), first);
 }
 
+/// Whether the newest client reads less than we do: it knows no way past a line of an unknown kind.
+fn is_parted(session: &Session) -> bool {
+    let read = |profile| messages::live_lines(session, profile).len();
+    read(ClientProfile::NEWEST) < read(ClientProfile::Strict)
+}
+
 #[test]
 fn in_a_copy_only_the_end_says_where_to_go_on() {
+    let mut tried = 0;
     for seed in 0..300 {
         let log = Log::new(unspool_testkit::graph::healthy(seed).join("\n") + "\n");
-        let wish = |session: &Session, plan: &mut Plan| plan.note_at_end_only(session);
-        let (after, _, problems) = edited(&log, None, Settings::default(), wish);
+        let wish = |session: &Session, plan: &mut EditPlan| plan.note_at_end_only(session);
+        let (after, _, problems) = edited(&log, None, PlanSettings::default(), wish);
+        if is_parted(&to_edit(&log)) {
+            continue;
+        }
+        tried += 1;
         assert_eq!(problems, [], "seed {seed}");
         let text = String::from_utf8_lossy(after.as_bytes()).into_owned();
         let lines: Vec<&str> = text.lines().collect();
@@ -348,4 +363,5 @@ fn in_a_copy_only_the_end_says_where_to_go_on() {
         let chain = lines.iter().rposition(|line| line.contains("\"uuid\":"));
         assert!(note.is_none_or(|note| Some(note) > chain), "seed {seed}");
     }
+    assert!(tried > 100, "{tried}");
 }

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
-use unspool_model::edit::cut::{self, Cut, Until};
-use unspool_model::edit::thinking::{self, Share};
-use unspool_model::edit::tools::{self, Keep, Mode, Strip};
-use unspool_model::edit::{Plan, Settings, slim};
+use unspool_model::edit::cut_turns::{self, CutOptions, CutPoint};
+use unspool_model::edit::thinking::{self, ThinkingShare};
+use unspool_model::edit::tools::{self, KeptToolTurns, StripToolCalls, ToolCallAction};
+use unspool_model::edit::{EditPlan, PlanSettings, slim};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::random::Random;
 use unspool_testkit::tree::{self, Options};
 use unspool_testkit::{graph, validator};
@@ -23,19 +23,19 @@ use crate::edit::{edited, mains};
 /// One operation with its parameters.
 #[derive(Clone, Debug)]
 enum Operation {
-    Preset(Keep),
-    Keep(Keep),
-    Strip(Strip),
+    Preset(KeptToolTurns),
+    Keep(KeptToolTurns),
+    Strip(StripToolCalls),
     ResultsOver(usize),
-    Thinking(Share),
+    Thinking(ThinkingShare),
     Slim,
-    Cut(Cut),
+    Cut(CutOptions),
 }
 
 /// What to do with one session.
 struct Case {
     operations: Vec<Operation>,
-    settings: Settings,
+    settings: PlanSettings,
 }
 
 impl fmt::Debug for Case {
@@ -47,19 +47,21 @@ impl fmt::Debug for Case {
 impl Operation {
     fn any(session: &Session, random: &mut Random) -> Operation {
         let percent = *random.pick(&[0, 10, 34, 50, 75, 99, 100, 255]);
-        let keep = Keep {
+        let keep = KeptToolTurns {
             turns: random.below(6) as usize,
             truncate: percent,
         };
         match random.below(8) {
             0 => Operation::Preset(keep),
             1 => Operation::Keep(keep),
-            2 => Operation::Strip(Strip {
+            2 => Operation::Strip(StripToolCalls {
                 percent,
-                mode: *random.pick(&[Mode::Remove, Mode::Truncate]),
+                mode: *random.pick(&[ToolCallAction::Remove, ToolCallAction::Truncate]),
             }),
             3 => Operation::ResultsOver(random.range(60, 2_000) as usize),
-            4 => Operation::Thinking(*random.pick(&[Share::All, Share::Oldest(percent)])),
+            4 => Operation::Thinking(
+                *random.pick(&[ThinkingShare::All, ThinkingShare::Oldest(percent)]),
+            ),
             5 => Operation::Slim,
             _ => Operation::Cut(any_cut(session, random)),
         }
@@ -69,14 +71,14 @@ impl Operation {
     fn is_settled(&self) -> bool {
         match self {
             Operation::Cut(cut) => {
-                let numbered = matches!(cut.until, Some(Until::Turn(_)));
+                let numbered = matches!(cut.until, Some(CutPoint::Turn(_)));
                 cut.turns.is_empty() && cut.without.is_empty() && !numbered
             }
             _ => true,
         }
     }
 
-    fn wish(&self, log: &Log, session: &Session, plan: &mut Plan) {
+    fn wish(&self, log: &Log, session: &Session, plan: &mut EditPlan) {
         match self {
             Operation::Preset(keep) => tools::preset(session, log, plan, *keep),
             Operation::Keep(keep) => tools::keep(session, log, plan, *keep),
@@ -85,13 +87,13 @@ impl Operation {
             Operation::Thinking(share) => thinking::strip(session, plan, *share),
             Operation::Slim => slim::slim(session, plan),
             // What is refused changes nothing.
-            Operation::Cut(cut) => drop(cut::cut(session, plan, cut)),
+            Operation::Cut(cut) => drop(cut_turns::cut(session, plan, cut)),
         }
     }
 }
 
 /// Some cut of a session.
-pub fn any_cut(session: &Session, random: &mut Random) -> Cut {
+pub fn any_cut(session: &Session, random: &mut Random) -> CutOptions {
     let count = u64::from(session.threads[0].turns).max(1);
     let number = |random: &mut Random| random.range(1, count + 1) as i64;
     let ids: Vec<String> = session
@@ -104,15 +106,15 @@ pub fn any_cut(session: &Session, random: &mut Random) -> Cut {
         true => "none".to_owned(),
         false => random.pick(&ids).clone(),
     };
-    let mut cut = Cut::default();
+    let mut cut = CutOptions::default();
     match random.below(6) {
         0 => {
             let (from, to) = (number(random), number(random));
             let text = format!("{}..{}", from.min(to), from.max(to));
             cut.turns = vec![text.parse().unwrap()];
         }
-        1 => cut.until = Some(Until::Turn(number(random))),
-        2 => cut.until = Some(Until::Line(id(random))),
+        1 => cut.until = Some(CutPoint::Turn(number(random))),
+        2 => cut.until = Some(CutPoint::Line(id(random))),
         3 => cut.branch = Some(id(random)),
         4 => cut.without = vec![number(random)],
         _ => cut.without = (0..random.range(1, 4)).map(|_| number(random)).collect(),
@@ -125,7 +127,7 @@ impl Case {
         let many = random.range(1, 4);
         Case {
             operations: (0..many).map(|_| Operation::any(session, random)).collect(),
-            settings: Settings {
+            settings: PlanSettings {
                 keep_tree: random.chance(25),
             },
         }
@@ -154,8 +156,10 @@ impl Case {
     fn check(&self, log: &Log, name: &str) -> Option<Log> {
         let after = self.apply(log, name)?;
         only_spliced(log, &after, &format!("{name}: {self:?}"));
-        let session = Session::from_log(&after, Role::Main);
-        if let Resume::Messages(all) = messages::messages(&session, &after, Profile::Strict) {
+        let session = Session::from_log(&after, TranscriptRole::Main);
+        if let ResumeResult::Messages(all) =
+            messages::messages(&session, &after, ClientProfile::Strict)
+        {
             let sent = messages::to_json(&all);
             let refusals = validator::refusals_with_prompt(&sent, "x");
             assert_eq!(refusals, Vec::<String>::new(), "{name}: {self:?}");
@@ -264,7 +268,7 @@ fn cases(usually: u64) -> u64 {
 fn check_all(log: &Log, random: &mut Random, name: &str) {
     let mut log = log.clone();
     for step in 0..random.range(1, 3) {
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let case = Case::any(&session, random);
         let Some(after) = case.check(&log, &format!("{name}, step {step}")) else {
             return;

@@ -1,12 +1,12 @@
 //! Cutting: what stays reads as before, and nothing else becomes live.
 
 use serde_json::Value;
-use unspool_model::edit::cut::{self, Cut, Refused, Until};
-use unspool_model::edit::{Plan, Settings};
+use unspool_model::edit::cut_turns::{self, CutError, CutOptions, CutPoint};
+use unspool_model::edit::{EditPlan, PlanSettings};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::random::Random;
 use unspool_testkit::{graph, script, validator};
 
@@ -14,18 +14,18 @@ use crate::edit::{edited, mains};
 use crate::edit_compose::any_cut;
 
 /// Cuts; `None` if that is refused.
-fn cut_log(log: &Log, wanted: &Cut, name: &str) -> Option<Log> {
-    let mut refused: Option<Refused> = None;
-    let (after, _, problems) = edited(log, None, Settings::default(), |session, plan| {
-        refused = cut::cut(session, plan, wanted).err();
+fn cut_log(log: &Log, wanted: &CutOptions, name: &str) -> Option<Log> {
+    let mut refused: Option<CutError> = None;
+    let (after, _, problems) = edited(log, None, PlanSettings::default(), |session, plan| {
+        refused = cut_turns::cut(session, plan, wanted).err();
     });
     if refused.is_some() {
         return None;
     }
     assert_eq!(problems, [], "{name}: {wanted:?}");
-    let session = Session::from_log(&after, Role::Main);
-    let sent = match messages::messages(&session, &after, Profile::Strict) {
-        Resume::Messages(all) => messages::to_json(&all),
+    let session = Session::from_log(&after, TranscriptRole::Main);
+    let sent = match messages::messages(&session, &after, ClientProfile::Strict) {
+        ResumeResult::Messages(all) => messages::to_json(&all),
         other => panic!("{name}: {wanted:?}: {other:?}"),
     };
     let refusals = validator::refusals_with_prompt(&sent, "go on");
@@ -38,7 +38,7 @@ fn whatever_goes_of_a_generated_session_the_rest_reads() {
     let mut done = 0;
     for seed in 0..250 {
         let log = Log::new(graph::healthy(seed).join("\n") + "\n");
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let mut random = Random::new(seed ^ 0xc07);
         for _ in 0..3 {
             let cut = any_cut(&session, &mut random);
@@ -51,7 +51,7 @@ fn whatever_goes_of_a_generated_session_the_rest_reads() {
 #[test]
 fn whatever_goes_of_a_recording_the_rest_reads() {
     for (nth, (name, log)) in mains().into_iter().enumerate() {
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let mut random = Random::new(nth as u64);
         for _ in 0..6 {
             let cut = any_cut(&session, &mut random);
@@ -61,11 +61,11 @@ fn whatever_goes_of_a_recording_the_rest_reads() {
 }
 
 /// What a cut says when it is made, or refused.
-fn cut_script(script: &str, wanted: &Cut) -> Result<Log, Refused> {
+fn cut_script(script: &str, wanted: &CutOptions) -> Result<Log, CutError> {
     let log = Log::new(script::jsonl(script));
     let mut answer = Ok(());
-    let (after, _, problems) = edited(&log, None, Settings::default(), |session, plan| {
-        answer = cut::cut(session, plan, wanted);
+    let (after, _, problems) = edited(&log, None, PlanSettings::default(), |session, plan| {
+        answer = cut_turns::cut(session, plan, wanted);
     });
     answer?;
     assert_eq!(problems, []);
@@ -73,9 +73,9 @@ fn cut_script(script: &str, wanted: &Cut) -> Result<Log, Refused> {
 }
 
 /// The texts that a client would send, one after the other.
-fn said(log: &Log, profile: Profile) -> String {
-    let session = Session::from_log(log, Role::Main);
-    let Resume::Messages(all) = messages::messages(&session, log, profile) else {
+fn said(log: &Log, profile: ClientProfile) -> String {
+    let session = Session::from_log(log, TranscriptRole::Main);
+    let ResumeResult::Messages(all) = messages::messages(&session, log, profile) else {
         return "nothing".to_owned();
     };
     let sent: Value = serde_json::from_str(&messages::to_json(&all)).unwrap();
@@ -87,32 +87,32 @@ fn said(log: &Log, profile: Profile) -> String {
 }
 
 /// Checks what is left for every client.
-fn leaves(script: &str, wanted: &Cut, left: &str) -> Log {
+fn leaves(script: &str, wanted: &CutOptions, left: &str) -> Log {
     let after = cut_script(script, wanted).unwrap();
-    for profile in Profile::eras_and_strict() {
+    for profile in ClientProfile::eras_and_strict() {
         assert_eq!(said(&after, profile), left, "{}", profile.name());
     }
     after
 }
 
-fn until(turn: i64) -> Cut {
-    Cut {
-        until: Some(Until::Turn(turn)),
-        ..Cut::default()
+fn until(turn: i64) -> CutOptions {
+    CutOptions {
+        until: Some(CutPoint::Turn(turn)),
+        ..CutOptions::default()
     }
 }
 
-fn only(range: &str) -> Cut {
-    Cut {
+fn only(range: &str) -> CutOptions {
+    CutOptions {
         turns: vec![range.parse().unwrap()],
-        ..Cut::default()
+        ..CutOptions::default()
     }
 }
 
-fn without(turns: &[i64]) -> Cut {
-    Cut {
+fn without(turns: &[i64]) -> CutOptions {
+    CutOptions {
         without: turns.to_vec(),
-        ..Cut::default()
+        ..CutOptions::default()
     }
 }
 
@@ -133,12 +133,12 @@ fn turns_are_kept_by_range_up_to_one_and_without_one() {
 
 #[test]
 fn wishes_hold_together() {
-    let both = Cut {
+    let both = CutOptions {
         turns: vec!["2..".parse().unwrap()],
         ..until(3)
     };
     leaves(FOUR, &both, "q2 a2 q3 a3");
-    let all = Cut {
+    let all = CutOptions {
         without: vec![3],
         ..both
     };
@@ -147,10 +147,10 @@ fn wishes_hold_together() {
 
 #[test]
 fn what_cannot_be_cut_is_refused_with_words_and_a_hint() {
-    let refused = |wanted: &Cut| cut_script(FOUR, wanted).unwrap_err();
-    let line = |id: &str| Cut {
-        until: Some(Until::Line(id.to_owned())),
-        ..Cut::default()
+    let refused = |wanted: &CutOptions| cut_script(FOUR, wanted).unwrap_err();
+    let line = |id: &str| CutOptions {
+        until: Some(CutPoint::Line(id.to_owned())),
+        ..CutOptions::default()
     };
     for (wanted, words) in [
         (until(9), "there is no turn 9: the session has 4"),
@@ -166,7 +166,7 @@ fn what_cannot_be_cut_is_refused_with_words_and_a_hint() {
         assert!(!error.hint().is_empty());
     }
     let script = format!("{FOUR}(parent={}) you: q5\nclaude: a5\n", script::uuid(4));
-    let elsewhere = Cut {
+    let elsewhere = CutOptions {
         branch: Some(script::uuid(7)),
         ..until(5)
     };
@@ -176,9 +176,9 @@ fn what_cannot_be_cut_is_refused_with_words_and_a_hint() {
 
 #[test]
 fn a_session_is_forked_at_any_message() {
-    let at = |n: usize| Cut {
+    let at = |n: usize| CutOptions {
         until: Some(script::uuid(n).parse().unwrap()),
-        ..Cut::default()
+        ..CutOptions::default()
     };
     leaves(FOUR, &at(3), "q1 a1 q2");
     leaves(FOUR, &at(4), "q1 a1 q2 a2");
@@ -187,7 +187,7 @@ fn a_session_is_forked_at_any_message() {
                  claude: a1\nyou: q2\nclaude: a2\n";
     for n in 2..=6 {
         let after = leaves(tools, &at(n), "q1 look");
-        let session = Session::from_log(&after, Role::Main);
+        let session = Session::from_log(&after, TranscriptRole::Main);
         let answered = session.calls.iter().filter(|call| call.result.is_some());
         assert_eq!((session.calls.len(), answered.count()), (2, 2), "line {n}");
     }
@@ -195,11 +195,14 @@ fn a_session_is_forked_at_any_message() {
 
 #[test]
 fn a_point_is_a_turn_or_an_id() {
-    assert_eq!("3".parse(), Ok(Until::Turn(3)));
-    assert_eq!("-1".parse(), Ok(Until::Turn(-1)));
-    assert_eq!("5e55".parse(), Ok(Until::Line("5e55".to_owned())));
-    assert_eq!("12345678".parse(), Ok(Until::Line("12345678".to_owned())));
-    assert!("".parse::<Until>().is_err() && "0".parse::<Until>().is_err());
+    assert_eq!("3".parse(), Ok(CutPoint::Turn(3)));
+    assert_eq!("-1".parse(), Ok(CutPoint::Turn(-1)));
+    assert_eq!("5e55".parse(), Ok(CutPoint::Line("5e55".to_owned())));
+    assert_eq!(
+        "12345678".parse(),
+        Ok(CutPoint::Line("12345678".to_owned()))
+    );
+    assert!("".parse::<CutPoint>().is_err() && "0".parse::<CutPoint>().is_err());
 }
 
 fn rewound() -> String {
@@ -208,9 +211,9 @@ fn rewound() -> String {
 
 #[test]
 fn one_branch_alone_goes_on_in_every_client() {
-    let branch = |n: usize| Cut {
+    let branch = |n: usize| CutOptions {
         branch: Some(script::uuid(n)),
-        ..Cut::default()
+        ..CutOptions::default()
     };
     // The one that was left, by its last line and by any other.
     leaves(&rewound(), &branch(8), "q1 a1 q2 a2 q3 a3 q4 a4");
@@ -282,7 +285,8 @@ fn a_compaction_within_a_turn_belongs_to_it() {
 #[test]
 fn lines_that_a_compaction_kept_go_with_their_turn() {
     let script = COMPACTED.replace("compact:", "(keep=2) compact:");
-    let newest = |wanted: &Cut| said(&cut_script(&script, wanted).unwrap(), Profile::NEWEST);
+    let newest =
+        |wanted: &CutOptions| said(&cut_script(&script, wanted).unwrap(), ClientProfile::NEWEST);
     assert_eq!(newest(&without(&[4])), "so far q2 a2 q3 a3");
     assert_eq!(newest(&without(&[2])), "so far q3 a3 q4 a4");
     assert_eq!(newest(&without(&[1])), "so far q2 a2 q3 a3 q4 a4");
@@ -291,19 +295,19 @@ fn lines_that_a_compaction_kept_go_with_their_turn() {
 #[test]
 fn what_is_lost_is_said_once() {
     let log = Log::new(script::jsonl(&rewound()));
-    let session = Session::from_log(&log, Role::Main);
-    let lost = |wanted: &Cut| {
-        let mut plan = Plan::new(&session);
-        cut::cut(&session, &mut plan, wanted).unwrap();
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let lost = |wanted: &CutOptions| {
+        let mut plan = EditPlan::new(&session);
+        cut_turns::cut(&session, &mut plan, wanted).unwrap();
         let lost = plan.lost();
         lost.into_iter().map(|lost| lost.what).collect::<Vec<_>>()
     };
     assert_eq!(lost(&until(1)), ["2 turns"]);
     // What was rewound is nothing the model would have seen.
     assert_eq!(lost(&without(&[3])), Vec::<String>::new());
-    let other = Cut {
+    let other = CutOptions {
         branch: Some(script::uuid(8)),
-        ..Cut::default()
+        ..CutOptions::default()
     };
     assert_eq!(lost(&other), ["2 lines of abandoned branches"]);
 }

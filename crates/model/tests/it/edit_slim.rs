@@ -1,25 +1,25 @@
 //! Slimming: bookkeeping goes, and what any client sends stays as it is.
 
-use unspool_model::edit::{Settings, slim};
+use unspool_model::edit::{PlanSettings, slim};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::{corpus, graph};
 
 use crate::edit::{edited, mains};
 
-const TREE: Settings = Settings { keep_tree: true };
+const TREE: PlanSettings = PlanSettings { keep_tree: true };
 
 /// What each client would send.
-fn sent(log: &Log) -> Vec<(Profile, String)> {
-    let session = Session::from_log(log, Role::Main);
+fn sent(log: &Log) -> Vec<(ClientProfile, String)> {
+    let session = Session::from_log(log, TranscriptRole::Main);
     let one = |profile| match messages::messages(&session, log, profile) {
-        Resume::Messages(all) => (profile, messages::to_json(&all)),
-        Resume::NoConversation => (profile, "none".to_owned()),
-        Resume::Hangs => (profile, "hangs".to_owned()),
+        ResumeResult::Messages(all) => (profile, messages::to_json(&all)),
+        ResumeResult::NoConversation => (profile, "none".to_owned()),
+        ResumeResult::Hangs => (profile, "hangs".to_owned()),
     };
-    Profile::eras_and_strict().map(one).collect()
+    ClientProfile::eras_and_strict().map(one).collect()
 }
 
 fn check(log: &Log, name: &str) -> (u64, u64) {
@@ -111,7 +111,7 @@ fn an_empty_title_of_a_person_takes_back_those_before_it() {
     ];
     let log = Log::new(lines.join("\n") + "\n");
     let (after, ..) = edited(&log, None, TREE, slim::slim);
-    let session = Session::from_log(&after, Role::Main);
+    let session = Session::from_log(&after, TranscriptRole::Main);
     assert_eq!(session.given_title(), None);
     let text = String::from_utf8_lossy(after.as_bytes()).into_owned();
     assert!(

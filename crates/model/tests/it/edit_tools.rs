@@ -1,11 +1,11 @@
 //! Tools and thinking: which go, which are cut, and what is said about it.
 
 use serde_json::{Value, json};
-use unspool_model::edit::thinking::{self, Share};
-use unspool_model::edit::tools::{self, Keep, Mode, PRESETS, Strip};
-use unspool_model::edit::{Counts, Lost, Plan, Settings};
+use unspool_model::edit::thinking::{self, ThinkingShare};
+use unspool_model::edit::tools::{self, KeptToolTurns, PRESETS, StripToolCalls, ToolCallAction};
+use unspool_model::edit::{EditLoss, EditPlan, PlanCounts, PlanSettings};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_testkit::script;
 
 use crate::edit::edited;
@@ -14,17 +14,17 @@ use crate::make;
 /// What came of an edit.
 struct Edited {
     log: Log,
-    counts: Counts,
-    lost: Vec<Lost>,
+    counts: PlanCounts,
+    lost: Vec<EditLoss>,
 }
 
-fn edit(log: &Log, wish: impl Fn(&Session, &mut Plan)) -> Edited {
-    let (after, _, problems) = edited(log, None, Settings::default(), &wish);
+fn edit(log: &Log, wish: impl Fn(&Session, &mut EditPlan)) -> Edited {
+    let (after, _, problems) = edited(log, None, PlanSettings::default(), &wish);
     assert_eq!(problems, []);
-    let session = Session::from_log(log, Role::Main);
-    let mut plan = Plan::new(&session);
+    let session = Session::from_log(log, TranscriptRole::Main);
+    let mut plan = EditPlan::new(&session);
     wish(&session, &mut plan);
-    plan.settle(&session, Settings::default());
+    plan.repair_references(&session, PlanSettings::default());
     Edited {
         log: after,
         counts: plan.counts,
@@ -34,7 +34,7 @@ fn edit(log: &Log, wish: impl Fn(&Session, &mut Plan)) -> Edited {
 
 fn keep(log: &Log, turns: usize, truncate: u8) -> Edited {
     edit(log, |session, plan| {
-        tools::keep(session, log, plan, Keep { turns, truncate });
+        tools::keep(session, log, plan, KeptToolTurns { turns, truncate });
     })
 }
 
@@ -45,13 +45,13 @@ fn preset(log: &Log, name: &str) -> Edited {
     })
 }
 
-fn strip(log: &Log, percent: u8, mode: Mode) -> Edited {
+fn strip(log: &Log, percent: u8, mode: ToolCallAction) -> Edited {
     edit(log, |session, plan| {
-        tools::strip(session, log, plan, Strip { percent, mode });
+        tools::strip(session, log, plan, StripToolCalls { percent, mode });
     })
 }
 
-fn think(log: &Log, share: Share) -> Edited {
+fn think(log: &Log, share: ThinkingShare) -> Edited {
     edit(log, |session, plan| thinking::strip(session, plan, share))
 }
 
@@ -201,7 +201,7 @@ fn repeated_clones_do_not_degrade() {
 }
 
 fn turns(log: &Log) -> usize {
-    Session::from_log(log, Role::Main).turns.len()
+    Session::from_log(log, TranscriptRole::Main).turns.len()
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_session_without_tools_is_left_alone_by_a_preset() {
     for (name, _) in PRESETS {
         let after = preset(&source, name);
         assert_eq!(after.log.as_bytes(), source.as_bytes(), "{name}");
-        assert_eq!((after.counts, after.lost), (Counts::default(), vec![]));
+        assert_eq!((after.counts, after.lost), (PlanCounts::default(), vec![]));
     }
 }
 
@@ -280,8 +280,11 @@ fn the_copy_of_a_result_goes_where_anything_of_it_goes() {
     let after = keep(&source, 2, 50);
     assert_eq!((copies(&after.log), results(&after.log)), (1, (2, 1)));
     assert!(after.log.as_bytes().len() < source.as_bytes().len() / 2);
-    assert_eq!(copies(&strip(&source, 100, Mode::Remove).log), 0);
-    assert_eq!(copies(&strip(&source, 100, Mode::Truncate).log), 0);
+    assert_eq!(copies(&strip(&source, 100, ToolCallAction::Remove).log), 0);
+    assert_eq!(
+        copies(&strip(&source, 100, ToolCallAction::Truncate).log),
+        0
+    );
 }
 
 #[test]
@@ -295,7 +298,7 @@ fn a_short_result_with_a_long_copy_loses_the_copy_when_it_is_cut() {
         }
         text += &format!("{line}\n");
     }
-    let after = strip(&Log::new(text), 100, Mode::Truncate);
+    let after = strip(&Log::new(text), 100, ToolCallAction::Truncate);
     assert!(!String::from_utf8_lossy(after.log.as_bytes()).contains("toolUseResult"));
     assert_eq!(blocks(&after.log, "tool_result")[0]["content"], "ok");
 }
@@ -324,7 +327,7 @@ fn results_that_are_lists_are_cut_too() {
             &format!("[{}]", make::text("ok")),
         ),
     ]);
-    let after = strip(&source.log, 100, Mode::Truncate);
+    let after = strip(&source.log, 100, ToolCallAction::Truncate);
     let cut = &blocks(&after.log, "tool_result")[0]["content"];
     assert_eq!(cut[0]["text"].as_str().unwrap().len(), 123);
     assert_eq!(cut[1]["text"], "[image removed]");
@@ -342,21 +345,36 @@ fn what_asked_the_model_nothing_is_no_turn_of_a_share() {
         command("fast"),
         turn.repeat(4)
     ));
-    let after = strip(&Log::new(source), 50, Mode::Remove);
+    let after = strip(&Log::new(source), 50, ToolCallAction::Remove);
     assert_eq!(results(&after.log).0, 2);
 }
 
 #[test]
 fn the_oldest_share_of_turns_is_stripped() {
     let source = log(&work(1, 4));
-    assert_eq!(results(&strip(&source, 50, Mode::Remove).log), (2, 2));
-    assert_eq!(results(&strip(&source, 74, Mode::Remove).log), (2, 2));
-    assert_eq!(results(&strip(&source, 50, Mode::Truncate).log), (4, 2));
-    assert_eq!(results(&strip(&source, 100, Mode::Remove).log), (0, 0));
-    assert_eq!(results(&strip(&source, 250, Mode::Remove).log), (0, 0));
-    let none = strip(&source, 0, Mode::Remove);
+    assert_eq!(
+        results(&strip(&source, 50, ToolCallAction::Remove).log),
+        (2, 2)
+    );
+    assert_eq!(
+        results(&strip(&source, 74, ToolCallAction::Remove).log),
+        (2, 2)
+    );
+    assert_eq!(
+        results(&strip(&source, 50, ToolCallAction::Truncate).log),
+        (4, 2)
+    );
+    assert_eq!(
+        results(&strip(&source, 100, ToolCallAction::Remove).log),
+        (0, 0)
+    );
+    assert_eq!(
+        results(&strip(&source, 250, ToolCallAction::Remove).log),
+        (0, 0)
+    );
+    let none = strip(&source, 0, ToolCallAction::Remove);
     assert_eq!(none.log.as_bytes(), source.as_bytes());
-    let left = blocks(&strip(&source, 50, Mode::Remove).log, "tool_use");
+    let left = blocks(&strip(&source, 50, ToolCallAction::Remove).log, "tool_use");
     assert_eq!(left[0]["input"]["file_path"], "3.rs");
 }
 
@@ -365,7 +383,10 @@ fn command_echoes_and_interrupts_are_no_turns() {
     // One prompt and its echoes were five turns to the older tool, so half of them held it.
     let echoes = "meta: caveat\nstdout: Set model\ninterrupt:\n";
     let source = log(&format!("{}{echoes}{echoes}", work(1, 2)));
-    assert_eq!(results(&strip(&source, 50, Mode::Remove).log), (1, 1));
+    assert_eq!(
+        results(&strip(&source, 50, ToolCallAction::Remove).log),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -376,7 +397,7 @@ fn what_was_rewound_does_not_count() {
     );
     let source = log(&text);
     // Turns 2 and 3 are left: half of the two that count is the first.
-    let after = strip(&source, 50, Mode::Remove);
+    let after = strip(&source, 50, ToolCallAction::Remove);
     let subjects = blocks(&after.log, "tool_use");
     assert!(
         subjects
@@ -394,12 +415,12 @@ fn what_was_rewound_does_not_count() {
 fn tools_and_thinking_are_counted_apart() {
     let source = log(&work(1, 4));
     let after = edit(&source, |session, plan| {
-        let half = Strip {
+        let half = StripToolCalls {
             percent: 50,
-            mode: Mode::Remove,
+            mode: ToolCallAction::Remove,
         };
         tools::strip(session, &source, plan, half);
-        thinking::strip(session, plan, Share::Oldest(75));
+        thinking::strip(session, plan, ThinkingShare::Oldest(75));
     });
     assert_eq!(results(&after.log).0, 2);
     assert_eq!(blocks(&after.log, "thinking").len(), 1);
@@ -488,9 +509,9 @@ fn tools_of_the_api_go_with_their_results_and_are_never_cut() {
         make::user("u1", "", "10:00:00", r#""hi""#),
         make::reply("a1", "u1", "10:00:01", "m1", &content),
     ]);
-    let cut = strip(&source.log, 100, Mode::Truncate);
+    let cut = strip(&source.log, 100, ToolCallAction::Truncate);
     assert_eq!(cut.log.as_bytes(), source.log.as_bytes());
-    let gone = strip(&source.log, 100, Mode::Remove);
+    let gone = strip(&source.log, 100, ToolCallAction::Remove);
     let left = lines(&gone.log)[1]["message"]["content"].clone();
     let kinds: Vec<_> = left
         .as_array()
@@ -549,15 +570,18 @@ fn only_results_larger_than_asked_lose_their_middles() {
 #[test]
 fn a_share_of_thinking_goes_with_the_oldest_turns() {
     let source = log(&work(1, 4));
-    let after = think(&source, Share::Oldest(75));
+    let after = think(&source, ThinkingShare::Oldest(75));
     let left = blocks(&after.log, "thinking");
     assert_eq!(left, blocks(&source, "thinking")[3..]);
-    assert_eq!(blocks(&think(&source, Share::All).log, "thinking").len(), 0);
     assert_eq!(
-        think(&source, Share::Oldest(0)).log.as_bytes(),
+        blocks(&think(&source, ThinkingShare::All).log, "thinking").len(),
+        0
+    );
+    assert_eq!(
+        think(&source, ThinkingShare::Oldest(0)).log.as_bytes(),
         source.as_bytes()
     );
-    assert_eq!(results(&think(&source, Share::All).log), (4, 4));
+    assert_eq!(results(&think(&source, ThinkingShare::All).log), (4, 4));
 }
 
 #[test]
@@ -567,10 +591,13 @@ fn the_turn_that_goes_on_keeps_its_thinking_unless_all_is_asked_for() {
         work(1, 1)
     ));
     assert_eq!(
-        blocks(&think(&source, Share::Oldest(99)).log, "thinking").len(),
+        blocks(&think(&source, ThinkingShare::Oldest(99)).log, "thinking").len(),
         1
     );
-    assert_eq!(blocks(&think(&source, Share::All).log, "thinking").len(), 0);
+    assert_eq!(
+        blocks(&think(&source, ThinkingShare::All).log, "thinking").len(),
+        0
+    );
 }
 
 #[test]
@@ -586,7 +613,7 @@ fn thinking_that_no_one_can_read_goes_too() {
             &format!("[{hidden},{}]", make::text("ok")),
         ),
     ]);
-    let after = think(&source.log, Share::All);
+    let after = think(&source.log, ThinkingShare::All);
     assert_eq!(after.counts.thinking_removed, 1);
     assert!(!String::from_utf8_lossy(after.log.as_bytes()).contains("redacted"));
 }

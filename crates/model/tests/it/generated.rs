@@ -6,12 +6,12 @@ use std::path::Path;
 
 use unspool_model::fault::FaultKind;
 use unspool_model::graph;
-use unspool_model::log::{Log, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::log::{LineSplitter, Log};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::usage::Usage;
-use unspool_model::view::messages::{ApiMessage, PieceKind, Resume, Speaker};
-use unspool_model::view::profile::Profile;
-use unspool_model::view::{check, messages, row, turns};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{ApiBlockKind, ApiMessage, MessageRole, ResumeResult};
+use unspool_model::view::{check, messages, session_row, turns};
 use unspool_testkit::tree::{self, Options, SessionTruth, Truth};
 
 fn log(dir: &Path, truth: &SessionTruth) -> Log {
@@ -38,7 +38,7 @@ fn tokens(usage: Usage) -> tree::Usage {
 fn the_fold_finds_what_is_true_of_each_session() {
     let (dir, truth) = tree();
     for truth in &truth.sessions {
-        let session = Session::from_log(&log(dir.path(), truth), Role::Main);
+        let session = Session::from_log(&log(dir.path(), truth), TranscriptRole::Main);
         let name = &truth.path;
         let own = session
             .messages
@@ -64,7 +64,7 @@ fn the_fold_finds_what_is_true_of_each_session() {
         );
         assert_eq!(u64::from(session.threads[0].turns), truth.turns, "{name}");
         assert_eq!(
-            row::compactions(&session) as u64,
+            session_row::compactions(&session) as u64,
             truth.compactions,
             "{name}"
         );
@@ -84,7 +84,7 @@ fn the_fold_finds_what_is_true_of_each_session() {
 fn a_generated_tree_has_no_faults_but_its_torn_tails() {
     let (dir, truth) = tree();
     for truth in &truth.sessions {
-        let session = Session::from_log(&log(dir.path(), truth), Role::Main);
+        let session = Session::from_log(&log(dir.path(), truth), TranscriptRole::Main);
         let kinds: Vec<FaultKind> = session.faults.iter().map(|fault| fault.kind).collect();
         let expected = vec![FaultKind::TornTail; truth.torn as usize];
         assert_eq!(kinds, expected, "{}", truth.path);
@@ -96,7 +96,7 @@ fn any_graph_is_read_and_every_line_has_one_place() {
     for seed in 0..500 {
         let text = unspool_testkit::graph::session(seed).join("\n") + "\n";
         let log = Log::new(text);
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let links = graph::links(&session);
         assert!(!graph::has_cycle(&links), "seed {seed}");
         let mut order = links.order.to_vec();
@@ -104,17 +104,17 @@ fn any_graph_is_read_and_every_line_has_one_place() {
         order.dedup();
         assert_eq!(order.len(), links.order.len(), "seed {seed}");
         for profile in [
-            Profile::client("2.0.50"),
-            Profile::client("2.1.45"),
-            Profile::client("2.1.100"),
-            Profile::client("2.1.200"),
-            Profile::client("2.1.325"),
-            Profile::Strict,
+            ClientProfile::client("2.0.50"),
+            ClientProfile::client("2.1.45"),
+            ClientProfile::client("2.1.100"),
+            ClientProfile::client("2.1.200"),
+            ClientProfile::client("2.1.325"),
+            ClientProfile::Strict,
         ] {
             messages::messages(&session, &log, profile);
         }
         check::faults(&session);
-        turns::turns(&session, &log, turns::Options::default());
+        turns::turns(&session, &log, turns::TurnOptions::default());
     }
 }
 
@@ -123,15 +123,17 @@ fn what_we_would_send_obeys_the_rules_of_the_api() {
     for seed in 0..500 {
         let text = unspool_testkit::graph::session(seed).join("\n") + "\n";
         let log = Log::new(text);
-        let session = Session::from_log(&log, Role::Main);
-        let Resume::Messages(messages) = messages::messages(&session, &log, Profile::Strict) else {
+        let session = Session::from_log(&log, TranscriptRole::Main);
+        let ResumeResult::Messages(messages) =
+            messages::messages(&session, &log, ClientProfile::Strict)
+        else {
             continue;
         };
         let first = messages.first().map(|message| message.role);
-        assert_ne!(first, Some(Speaker::Assistant), "seed {seed}");
+        assert_ne!(first, Some(MessageRole::Assistant), "seed {seed}");
         for pair in messages.windows(2) {
-            let calls = ids(&pair[0], PieceKind::Call);
-            assert_eq!(calls, ids(&pair[1], PieceKind::Result), "seed {seed}");
+            let calls = ids(&pair[0], ApiBlockKind::Call);
+            assert_eq!(calls, ids(&pair[1], ApiBlockKind::Result), "seed {seed}");
         }
         for message in &messages {
             assert!(!message.content.is_empty(), "seed {seed}");
@@ -139,7 +141,7 @@ fn what_we_would_send_obeys_the_rules_of_the_api() {
     }
 }
 
-fn ids(message: &ApiMessage, kind: PieceKind) -> Vec<&str> {
+fn ids(message: &ApiMessage, kind: ApiBlockKind) -> Vec<&str> {
     let pieces = message.content.iter().filter(|piece| piece.kind == kind);
     let mut ids: Vec<&str> = pieces.filter_map(|piece| piece.call.as_deref()).collect();
     ids.sort_unstable();
@@ -150,10 +152,10 @@ fn ids(message: &ApiMessage, kind: PieceKind) -> Vec<&str> {
 fn a_session_is_the_same_however_its_bytes_are_cut() {
     for seed in 0..60 {
         let text = unspool_testkit::graph::session(seed).join("\n") + "\n";
-        let whole = Session::from_log(&Log::new(text.clone()), Role::Main);
+        let whole = Session::from_log(&Log::new(text.clone()), TranscriptRole::Main);
         for size in [1, 7, 1000] {
-            let mut session = Session::new(Role::Main);
-            let mut splitter = Splitter::default();
+            let mut session = Session::new(TranscriptRole::Main);
+            let mut splitter = LineSplitter::default();
             for piece in text.as_bytes().chunks(size) {
                 splitter.feed(piece, |line| {
                     session.push(&line);
@@ -204,7 +206,7 @@ fn scripts_are_read_without_faults_or_surprises() {
         let script = format!("(version={version})\n{EVERYTHING}");
         let session = Session::from_log(
             &Log::new(unspool_testkit::script::jsonl(&script)),
-            Role::Main,
+            TranscriptRole::Main,
         );
         assert_eq!(session.faults, [], "{version}");
         assert!(
@@ -220,7 +222,7 @@ fn scripts_are_read_without_faults_or_surprises() {
 fn generated_trees_hold_nothing_unknown() {
     let (dir, truth) = tree();
     for truth in &truth.sessions {
-        let session = Session::from_log(&log(dir.path(), truth), Role::Main);
+        let session = Session::from_log(&log(dir.path(), truth), TranscriptRole::Main);
         assert!(
             session.unknown.is_empty(),
             "{}: {:?}",

@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use unspool_model::graph;
-use unspool_model::view::pick::Pick;
-use unspool_model::view::profile::Profile;
-use unspool_model::view::transcript::{Body, transcript};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::transcript::{ItemBody, transcript};
+use unspool_model::view::turn_selection::TurnSelection;
 use unspool_model::view::{check, messages, tree, turns};
 
 use crate::make::{Read, read, read_bytes, reply, system, text, user};
@@ -15,24 +15,29 @@ use crate::make::{Read, read, read_bytes, reply, system, text, user};
 /// Every view, so that none of them can panic or loop.
 fn all_views(read: &Read) {
     let (session, log) = (&read.session, &read.log);
-    for profile in Profile::eras_and_strict() {
+    for profile in ClientProfile::eras_and_strict() {
         messages::messages(session, log, profile);
     }
     check::faults(session);
     check::resumable(session);
-    turns::turns(session, log, turns::Options::default());
+    turns::turns(session, log, turns::TurnOptions::default());
     tree::tree(session, log, "s", &[]);
-    transcript(session, log, &HashMap::new(), &Pick::default());
+    transcript(session, log, &HashMap::new(), &TurnSelection::default());
     unspool_model::view::files::files(session, log);
     unspool_model::view::context::context(session, log, 5);
 }
 
 /// How often each of these texts is shown, as a prompt, a reply or a notice.
 fn shown(read: &Read, texts: &[&str]) -> Vec<usize> {
-    let items = transcript(&read.session, &read.log, &HashMap::new(), &Pick::default());
+    let items = transcript(
+        &read.session,
+        &read.log,
+        &HashMap::new(),
+        &TurnSelection::default(),
+    );
     let said: Vec<String> = items
         .iter()
-        .filter(|item| !matches!(item.body, Body::Turn(_)))
+        .filter(|item| !matches!(item.body, ItemBody::Turn(_)))
         .map(|item| format!("{:?}", item.body))
         .collect();
     let count = |text: &&str| {
@@ -125,7 +130,7 @@ fn a_parent_may_stand_after_its_child() {
         ],
         &["first word", "second word", "third word"],
     );
-    let live = messages::live_lines(&read.session, Profile::Strict);
+    let live = messages::live_lines(&read.session, ClientProfile::Strict);
     assert_eq!(live, [1, 0, 2]);
 }
 
@@ -208,8 +213,8 @@ fn a_line_of_64_megabytes_is_read_whole() {
     assert_eq!(read.session.records.len(), 2);
     assert_eq!(read.session.records[0].len(), line.len());
     assert_eq!(read.session.faults, []);
-    let resumed = messages::messages(&read.session, &read.log, Profile::Strict);
-    let messages::Resume::Messages(all) = resumed else {
+    let resumed = messages::messages(&read.session, &read.log, ClientProfile::Strict);
+    let messages::ResumeResult::Messages(all) = resumed else {
         panic!("no messages")
     };
     assert!(all[0].content[0].json.len() > 64 << 20);
@@ -268,8 +273,8 @@ fn half_surrogate_pairs_and_numbers_beyond_any_range_are_read() {
     all_views(&read);
     assert_eq!(read.session.records.len(), 2, "{:?}", read.faults());
     assert_eq!(shown(&read, &["a\u{fffd} b"]), [1]);
-    let messages::Resume::Messages(all) =
-        messages::messages(&read.session, &read.log, Profile::Strict)
+    let messages::ResumeResult::Messages(all) =
+        messages::messages(&read.session, &read.log, ClientProfile::Strict)
     else {
         panic!("no messages")
     };
@@ -307,7 +312,7 @@ fn clocks_that_jump_give_no_negative_duration_and_keep_the_order() {
         &lines,
         &["word 0", "word 1", "word 2", "word 3", "word 4", "word 5"],
     );
-    let rows = turns::turns(&read.session, &read.log, turns::Options::default());
+    let rows = turns::turns(&read.session, &read.log, turns::TurnOptions::default());
     assert_eq!(rows.iter().map(|row| row.n).collect::<Vec<_>>(), [1, 2, 3]);
     for row in rows {
         assert!(
@@ -321,6 +326,6 @@ fn clocks_that_jump_give_no_negative_duration_and_keep_the_order() {
             .is_some_and(|(end, start)| end < start);
         assert!(!ends_early, "{row:?}");
     }
-    let live = messages::live_lines(&read.session, Profile::Strict);
+    let live = messages::live_lines(&read.session, ClientProfile::Strict);
     assert_eq!(live, [0, 1, 2, 3, 4, 5]);
 }

@@ -1,10 +1,10 @@
 //! Short ways to write transcripts and to read them back.
 
 use unspool_model::block::BlockKind;
-use unspool_model::entry::{self, Entry, Kind};
+use unspool_model::entry::{self, Entry, LineKind};
 use unspool_model::json;
 use unspool_model::log::Log;
-use unspool_model::session::{Call, Message, Role, Session};
+use unspool_model::session::{Message, Session, ToolCall, TranscriptRole};
 
 /// A transcript in memory and what it means.
 pub struct Read {
@@ -25,7 +25,7 @@ pub fn read(lines: &[impl AsRef<str>]) -> Read {
 /// Reads the bytes of a main session.
 pub fn read_bytes(bytes: impl Into<Vec<u8>>) -> Read {
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     Read { log, session }
 }
 
@@ -37,28 +37,28 @@ pub fn only(line: &str) -> Entry {
 }
 
 /// The name of a kind, for tables.
-pub fn kind_name(kind: &Kind) -> &'static str {
+pub fn kind_name(kind: &LineKind) -> &'static str {
     match kind {
-        Kind::User => "user",
-        Kind::Assistant => "assistant",
-        Kind::CompactBoundary | Kind::MicroBoundary => "compact",
-        Kind::TurnDuration => "duration",
-        Kind::StopHookSummary => "hooks",
-        Kind::LocalCommand => "local",
-        Kind::ApiError => "api-error",
-        Kind::System => "system",
-        Kind::Progress => "progress",
-        Kind::Attachment => "attachment",
-        Kind::QueuedCommand => "queued",
-        Kind::Queue => "queue",
-        Kind::Summary => "summary",
-        Kind::Title => "title",
-        Kind::LastPrompt => "last-prompt",
-        Kind::PermissionMode => "mode",
-        Kind::PrLink => "pr",
-        Kind::FileHistory => "files",
-        Kind::Bookkeeping => "bookkeeping",
-        Kind::Unknown => "unknown",
+        LineKind::User => "user",
+        LineKind::Assistant => "assistant",
+        LineKind::CompactBoundary | LineKind::MicroBoundary => "compact",
+        LineKind::TurnDuration => "duration",
+        LineKind::StopHookSummary => "hooks",
+        LineKind::LocalCommand => "local",
+        LineKind::ApiError => "api-error",
+        LineKind::System => "system",
+        LineKind::Progress => "progress",
+        LineKind::Attachment => "attachment",
+        LineKind::QueuedCommand => "queued",
+        LineKind::Queue => "queue",
+        LineKind::Summary => "summary",
+        LineKind::Title => "title",
+        LineKind::LastPrompt => "last-prompt",
+        LineKind::PermissionMode => "mode",
+        LineKind::PrLink => "pr",
+        LineKind::FileHistory => "files",
+        LineKind::Bookkeeping => "bookkeeping",
+        LineKind::Unknown => "unknown",
     }
 }
 
@@ -69,7 +69,7 @@ pub fn block_names(entry: &Entry) -> Vec<&str> {
 
 impl Read {
     /// The call with this id.
-    pub fn call(&self, id: &str) -> &Call {
+    pub fn call(&self, id: &str) -> &ToolCall {
         let at = self.session.find_call(id).expect("the call is there");
         &self.session.calls[at as usize]
     }

@@ -1,12 +1,12 @@
 //! Merge: the conversations of several sessions, one after the other.
 
-use unspool_model::edit::Pen;
-use unspool_model::edit::merge::{self, Merge, Part};
-use unspool_model::edit::repair::Repair;
+use unspool_model::edit::LineRewriter;
+use unspool_model::edit::merge::{self, MergeSource, SessionMerge};
+use unspool_model::edit::repair::RepairedSession;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, PieceKind, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ApiBlockKind, ResumeResult};
 use unspool_testkit::{corpus, graph};
 
 use crate::make::{call, reply, result, system, text, user};
@@ -20,7 +20,7 @@ fn log(lines: &[String]) -> Log {
 }
 
 fn sound(log: &Log) -> Log {
-    let repair = Repair::of(log, Role::Main);
+    let repair = RepairedSession::of(log, TranscriptRole::Main);
     let mut out = Vec::new();
     repair.each(log, |line| {
         out.extend_from_slice(line.bytes);
@@ -30,15 +30,15 @@ fn sound(log: &Log) -> Log {
 }
 
 /// One file of several, and what is not as it was wanted.
-fn tried(logs: &[&Log]) -> (Log, Merge, Vec<String>) {
+fn tried(logs: &[&Log]) -> (Log, SessionMerge, Vec<String>) {
     let sessions: Vec<Session> = logs
         .iter()
-        .map(|log| Session::from_log(log, Role::Main))
+        .map(|log| Session::from_log(log, TranscriptRole::Main))
         .collect();
-    let parts: Vec<Part<'_>> = sessions
+    let parts: Vec<MergeSource<'_>> = sessions
         .iter()
         .zip(logs)
-        .map(|(session, log)| Part {
+        .map(|(session, log)| MergeSource {
             session,
             source: *log,
             id: "old",
@@ -47,14 +47,14 @@ fn tried(logs: &[&Log]) -> (Log, Merge, Vec<String>) {
     let merge = merge::plan(&parts, NEW, "both").unwrap();
     let mut out = Vec::new();
     for part in &merge.parts {
-        let mut pen = Pen::new(&sessions[part.number], &part.plan, Some(&part.identity));
+        let mut pen = LineRewriter::new(&sessions[part.number], &part.plan, Some(&part.identity));
         for line in logs[part.number].lines() {
             pen.line(&line, &mut out);
         }
         pen.end(&mut out);
     }
     let after = Log::new(out);
-    let session = Session::from_log(&after, Role::Main);
+    let session = Session::from_log(&after, TranscriptRole::Main);
     let problems = merge
         .compare(&session)
         .into_iter()
@@ -64,7 +64,7 @@ fn tried(logs: &[&Log]) -> (Log, Merge, Vec<String>) {
     (after, merge, problems)
 }
 
-fn merged(logs: &[&Log]) -> (Vec<String>, Merge) {
+fn merged(logs: &[&Log]) -> (Vec<String>, SessionMerge) {
     let (after, merge, problems) = tried(logs);
     let text = |log: &Log| String::from_utf8_lossy(log.as_bytes()).into_owned();
     let all = || {
@@ -86,12 +86,13 @@ fn merged(logs: &[&Log]) -> (Vec<String>, Merge) {
 
 /// The words of a conversation, in order.
 fn words(log: &Log) -> Vec<String> {
-    let session = Session::from_log(log, Role::Main);
-    let Resume::Messages(all) = messages::messages(&session, log, Profile::Strict) else {
+    let session = Session::from_log(log, TranscriptRole::Main);
+    let ResumeResult::Messages(all) = messages::messages(&session, log, ClientProfile::Strict)
+    else {
         return Vec::new();
     };
     let pieces = all.into_iter().flat_map(|message| message.content);
-    let said = pieces.filter(|piece| piece.kind == PieceKind::Text && piece.record.is_some());
+    let said = pieces.filter(|piece| piece.kind == ApiBlockKind::Text && piece.record.is_some());
     said.map(|piece| piece.json.replace("\\n\"", "\""))
         .collect()
 }
@@ -200,12 +201,12 @@ fn a_damaged_session_is_refused() {
     let logs = [log(&one()), log(&bad)];
     let sessions: Vec<Session> = logs
         .iter()
-        .map(|log| Session::from_log(log, Role::Main))
+        .map(|log| Session::from_log(log, TranscriptRole::Main))
         .collect();
-    let parts: Vec<Part<'_>> = sessions
+    let parts: Vec<MergeSource<'_>> = sessions
         .iter()
         .zip(&logs)
-        .map(|(session, log)| Part {
+        .map(|(session, log)| MergeSource {
             session,
             source: log,
             id: "it",
@@ -224,7 +225,7 @@ fn random_sessions_are_one_behind_the_other() {
     for seed in 0..250 {
         let logs: Vec<Log> = (0..2 + seed % 2)
             .map(|n| sound(&log(&graph::healthy(seed * 3 + n))))
-            .filter(|log| Session::from_log(log, Role::Main).is_conversation())
+            .filter(|log| Session::from_log(log, TranscriptRole::Main).is_conversation())
             .collect();
         let all: Vec<&Log> = logs.iter().collect();
         if all.len() < 2 {
@@ -244,7 +245,7 @@ fn recordings_of_one_scenario_become_one() {
         Default::default();
     for file in files.iter().filter(|file| file.role == corpus::Role::Main) {
         let log = sound(&Log::new(file.bytes()));
-        if Session::from_log(&log, Role::Main).is_conversation() {
+        if Session::from_log(&log, TranscriptRole::Main).is_conversation() {
             by_scenario
                 .entry((file.version.clone(), file.scenario.clone()))
                 .or_default()

@@ -3,14 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use unspool_model::log::Log;
-use unspool_model::price::{Cost, Origin, Prices, Rate, Unpriced};
-use unspool_model::session::{Role, Session};
+use unspool_model::price::{Cost, PriceOrigin, Prices, TokenRate, UnpricedReason};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::usage::{Terms, Usage};
-use unspool_model::view::agents::{self, AgentFile};
-use unspool_model::view::row;
+use unspool_model::usage::{PricingTerms, Usage};
+use unspool_model::view::agents::{self, SubAgentSession};
+use unspool_model::view::session_row;
 use unspool_model::view::session_usage::{SessionFiles, session_usage, usage_by_agent};
-use unspool_model::view::status::Signals;
+use unspool_model::view::status::StatusSignals;
 use unspool_testkit::corpus;
 
 use crate::make;
@@ -18,13 +18,13 @@ use crate::make;
 const SONNET: &str = "claude-sonnet-4-5-20250929";
 
 /// What a message costs, in picodollars.
-fn cost(model: &str, usage: Usage, terms: Terms) -> Option<u128> {
+fn cost(model: &str, usage: Usage, terms: PricingTerms) -> Option<u128> {
     let cost = Prices::bundled().cost(model, usage, terms);
     cost.map(|cost| cost.0)
 }
 
 fn plain(model: &str, usage: Usage) -> Option<u128> {
-    cost(model, usage, Terms::default())
+    cost(model, usage, PricingTerms::default())
 }
 
 fn found(model: &str) -> Option<&'static str> {
@@ -66,12 +66,12 @@ fn the_bundled_table_can_be_read_and_has_a_date() {
 fn every_claude_model_of_the_recordings_has_a_price() {
     let mut models = BTreeSet::new();
     for file in corpus::files() {
-        let session = Session::from_log(&Log::new(file.bytes()), Role::Main);
+        let session = Session::from_log(&Log::new(file.bytes()), TranscriptRole::Main);
         models.extend(session.models.iter().map(|(name, _)| name.to_owned()));
     }
     assert!(models.len() >= 4, "{models:?}");
     for model in &models {
-        let known = cost(model, Usage::default(), Terms::default());
+        let known = cost(model, Usage::default(), PricingTerms::default());
         assert!(known.is_some(), "no price for {model}");
     }
 }
@@ -173,9 +173,9 @@ fn batches_cost_half() {
         cache_write_5m: 1_000,
         cache_write_1h: 1_000,
     };
-    let terms = Terms {
+    let terms = PricingTerms {
         batch: true,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     // 1.5 + 7.5 + 0.15 + 1.875 + 3 thousandths of a dollar
     assert_eq!(cost(SONNET, usage, terms), Some(14_025_000_000));
@@ -190,9 +190,9 @@ fn the_shares_of_a_message_are_all_of_its_cost() {
         cache_write_5m: 4,
         cache_write_1h: 5,
     };
-    let terms = Terms {
+    let terms = PricingTerms {
         web_searches: 2,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     let price = Prices::bundled().find(SONNET).unwrap();
     let shares = price.shares(usage, terms).unwrap();
@@ -211,9 +211,9 @@ fn the_shares_of_a_message_are_all_of_its_cost() {
 
 #[test]
 fn every_search_of_the_web_is_charged() {
-    let terms = Terms {
+    let terms = PricingTerms {
         web_searches: 3,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     let usage = Usage {
         input: 1_000,
@@ -229,7 +229,7 @@ fn fast_and_local_answers_multiply_tokens_but_not_searches() {
         input: 1_000_000,
         ..Usage::default()
     };
-    let terms = Terms {
+    let terms = PricingTerms {
         web_searches: 1,
         batch: false,
         fast: true,
@@ -241,9 +241,9 @@ fn fast_and_local_answers_multiply_tokens_but_not_searches() {
         cost("claude-opus-4-8", usage, terms),
         Some(11_010_000_000_000)
     );
-    let us = Terms {
+    let us = PricingTerms {
         us: true,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     // Sonnet 4.5 costs the same everywhere.
     let small = Usage {
@@ -255,9 +255,9 @@ fn fast_and_local_answers_multiply_tokens_but_not_searches() {
 
 #[test]
 fn a_price_that_the_table_lacks_is_not_made_up() {
-    let fast = Terms {
+    let fast = PricingTerms {
         fast: true,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     let hour = Usage {
         cache_write_1h: 1,
@@ -266,10 +266,12 @@ fn a_price_that_the_table_lacks_is_not_made_up() {
     let prices = Prices::bundled();
     assert_eq!(
         prices.charge(SONNET, Usage::default(), fast),
-        Err(Unpriced::Part("the fast mode"))
+        Err(UnpricedReason::Part("the fast mode"))
     );
     let haiku = "claude-3-5-haiku-20241022";
-    let lacks = prices.charge(haiku, hour, Terms::default()).unwrap_err();
+    let lacks = prices
+        .charge(haiku, hour, PricingTerms::default())
+        .unwrap_err();
     assert_eq!(
         lacks.to_string(),
         "no price for one-hour cache writes of this model"
@@ -385,9 +387,9 @@ fn a_sum_of_costs_does_not_depend_on_the_order() {
                 cache_read: n * n,
                 ..Usage::default()
             };
-            let us = Terms {
+            let us = PricingTerms {
                 us: n % 3 == 0,
-                ..Terms::default()
+                ..PricingTerms::default()
             };
             Prices::bundled()
                 .cost("claude-opus-4-6", usage, us)
@@ -410,7 +412,7 @@ fn the_largest_counts_do_not_overflow() {
         cache_write_5m: u64::MAX,
         cache_write_1h: u64::MAX,
     };
-    let terms = Terms {
+    let terms = PricingTerms {
         web_searches: u32::MAX,
         batch: false,
         fast: true,
@@ -465,21 +467,21 @@ fn a_table_is_written_as_it_is_read() {
 #[test]
 fn a_row_of_ones_own_stands_in_the_place_of_the_tables() {
     let own = r#"{"models": {"claude-opus-4-6": {"input": 4, "output": 20}, "glm-4.6": {"input": 0.6, "output": 2.2}}}"#;
-    let own = Prices::parse(own).unwrap().marked(Origin::Override);
+    let own = Prices::parse(own).unwrap().marked(PriceOrigin::Override);
     let prices = Prices::bundled().merged(own);
     assert_eq!(prices.date(), Prices::bundled().date());
     let million = Usage {
         input: 1_000_000,
         ..Usage::default()
     };
-    let usd = |model: &str| Some(prices.cost(model, million, Terms::default())?.usd());
+    let usd = |model: &str| Some(prices.cost(model, million, PricingTerms::default())?.usd());
     assert_eq!(usd("claude-opus-4-6"), Some(4.0));
     assert_eq!(usd("claude-opus-4-6[1m]"), Some(4.0));
     assert_eq!(usd("glm-4.6"), Some(0.6));
     assert_eq!(usd("claude-opus-4-5"), Some(5.0));
     let origin = |model: &str| prices.find(model).unwrap().origin;
-    assert_eq!(origin("glm-4.6"), Origin::Override);
-    assert_eq!(origin("claude-opus-4-5"), Origin::Bundled);
+    assert_eq!(origin("glm-4.6"), PriceOrigin::Override);
+    assert_eq!(origin("claude-opus-4-5"), PriceOrigin::Bundled);
 }
 
 #[test]
@@ -544,8 +546,8 @@ fn models_of_other_makers_are_found_however_gateways_write_them() {
 #[test]
 fn the_small_models_of_z_ai_have_prices_of_the_cache_and_what_nobody_publishes_is_missing() {
     let read = |model| Prices::bundled().find(model).unwrap().rates.cache_read;
-    assert_eq!(read("glm-4.5").map(Rate::per_million), Some(0.11));
-    assert_eq!(read("glm-4.5-air").map(Rate::per_million), Some(0.03));
+    assert_eq!(read("glm-4.5").map(TokenRate::per_million), Some(0.11));
+    assert_eq!(read("glm-4.5-air").map(TokenRate::per_million), Some(0.03));
     assert_eq!(read("glm-4.5-x"), None);
 }
 
@@ -583,9 +585,9 @@ fn a_name_that_ends_in_fast_costs_what_the_fast_mode_does() {
         output: 10,
         ..Usage::default()
     };
-    let fast = Terms {
+    let fast = PricingTerms {
         fast: true,
-        ..Terms::default()
+        ..PricingTerms::default()
     };
     let by_mode = cost("claude-opus-4-6", usage, fast).unwrap();
     assert!(by_mode > plain("claude-opus-4-6", usage).unwrap());
@@ -713,11 +715,11 @@ fn the_limit_of_a_row_is_that_of_the_prices_in_use() {
         r#"{"input_tokens":64000,"output_tokens":0}"#,
     )]);
     let row = |prices| {
-        row::row(
+        session_row::row(
             &SessionFiles::alone(&read.session),
             &HashMap::new(),
             prices,
-            &Signals::default(),
+            &StatusSignals::default(),
             Time(0),
         )
     };
@@ -739,7 +741,7 @@ fn an_agent_of_which_only_the_call_is_left_has_no_cost() {
         make::reply("b", "a", "10:00:01", "m", &format!("[{sent}]")),
     ]);
     let found = session(&[("claude-opus-4-5", MILLION)]);
-    let file = AgentFile::new("q", &found.session);
+    let file = SubAgentSession::new("q", &found.session);
     let files = [file];
     let rows = agents::agents(&main.session, &main.log, &files, &[]);
     let agents = [&found.session];

@@ -2,12 +2,12 @@
 //! sent otherwise by our own rules, all by one list. The judge of the testkit, which shares no code
 //! with it, says what is refused.
 
-use unspool_model::edit::repair::Repair;
-use unspool_model::log::{Log, Source};
-use unspool_model::session::{Role, Session};
+use unspool_model::edit::repair::RepairedSession;
+use unspool_model::log::{Log, TranscriptSource};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::check;
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::validator;
 
 const SAID: &str = r#"{"type":"text","text":"yo"}"#;
@@ -43,18 +43,22 @@ fn session(prompt: &str, reply: &[&str], follows: &str, model: &str) -> Log {
     Log::new(text)
 }
 
-fn sent(session: &Session, source: &dyn Source, profile: Profile) -> String {
+fn sent(session: &Session, source: &dyn TranscriptSource, profile: ClientProfile) -> String {
     match messages::messages(session, source, profile) {
-        Resume::Messages(all) => messages::to_json(&all),
+        ResumeResult::Messages(all) => messages::to_json(&all),
         other => panic!("{other:?}"),
     }
 }
 
-fn refusals(session: &Session, source: &dyn Source, profile: Profile) -> Vec<String> {
+fn refusals(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    profile: ClientProfile,
+) -> Vec<String> {
     validator::refusals_with_prompt(&sent(session, source, profile), "go on")
 }
 
-fn found(session: &Session, client: Profile) -> Vec<&'static str> {
+fn found(session: &Session, client: ClientProfile) -> Vec<&'static str> {
     let faults = check::faults_beside(session, &Default::default(), client);
     faults.iter().map(|fault| fault.kind.name()).collect()
 }
@@ -186,13 +190,13 @@ const CASES: &[Case<'_>] = &[
 fn check_finds_what_the_api_refuses_of_the_newest_client_and_nothing_else() {
     for (prompt, reply, follows, kinds) in CASES {
         let log = session(prompt, reply, follows, "claude-opus-4-5");
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         assert_eq!(
-            found(&session, Profile::NEWEST),
+            found(&session, ClientProfile::NEWEST),
             *kinds,
             "{reply:?} {follows}"
         );
-        let refused = refusals(&session, &log, Profile::NEWEST);
+        let refused = refusals(&session, &log, ClientProfile::NEWEST);
         assert_eq!(
             refused.is_empty(),
             kinds.is_empty(),
@@ -205,24 +209,24 @@ fn check_finds_what_the_api_refuses_of_the_newest_client_and_nothing_else() {
 fn whatever_is_refused_of_any_client_is_mended_and_sent_otherwise_by_our_own_rules() {
     for (prompt, reply, follows, kinds) in CASES {
         let log = session(prompt, reply, follows, "claude-opus-4-5");
-        let before = Session::from_log(&log, Role::Main);
+        let before = Session::from_log(&log, TranscriptRole::Main);
         assert_eq!(
-            refusals(&before, &log, Profile::Strict),
+            refusals(&before, &log, ClientProfile::Strict),
             [""; 0],
             "{reply:?} {follows}"
         );
-        let repair = Repair::of(&log, Role::Main);
+        let repair = RepairedSession::of(&log, TranscriptRole::Main);
         let mended: Vec<&str> = repair.mended.iter().map(|one| one.kind).collect();
         for kind in *kinds {
             assert!(mended.contains(kind), "{reply:?} {follows}: {mended:?}");
         }
         assert_eq!(
-            found(&repair.session, Profile::NEWEST),
+            found(&repair.session, ClientProfile::NEWEST),
             [""; 0],
             "{reply:?} {follows}"
         );
         let source = repair.source(&log);
-        let refused = refusals(&repair.session, &source, Profile::NEWEST);
+        let refused = refusals(&repair.session, &source, ClientProfile::NEWEST);
         assert_eq!(refused, [""; 0], "{reply:?} {follows}");
         // Once more there is nothing to do.
         let text: Vec<u8> = {
@@ -234,7 +238,7 @@ fn whatever_is_refused_of_any_client_is_mended_and_sent_otherwise_by_our_own_rul
             text
         };
         assert!(
-            Repair::of(&Log::new(text), Role::Main).is_empty(),
+            RepairedSession::of(&Log::new(text), TranscriptRole::Main).is_empty(),
             "{reply:?} {follows}"
         );
     }
@@ -244,16 +248,16 @@ fn whatever_is_refused_of_any_client_is_mended_and_sent_otherwise_by_our_own_rul
 fn what_an_older_client_would_send_is_a_fault_for_that_client() {
     let blank = r#"{"type":"text","text":"\n\n"}"#;
     for (reply, first, kind) in [
-        (&[SIGNED][..], "2.1.8", "thinking_alone"),
+        (&[SIGNED][..], "2.1.7", "thinking_alone"),
         (&[blank, SIGNED, SAID], "2.1.33", "empty_text"),
         (&[&format!("{SIGNED},{blank}")], "2.1.33", "empty_text"),
     ] {
         let log = session(HI, reply, HI, "claude-opus-4-5");
-        let session = Session::from_log(&log, Role::Main);
-        let before = Profile::for_version("2.1.7").unwrap();
+        let session = Session::from_log(&log, TranscriptRole::Main);
+        let before = ClientProfile::for_version("2.1.6").unwrap();
         assert_eq!(found(&session, before), [kind], "{reply:?}");
         assert_eq!(
-            found(&session, Profile::for_version(first).unwrap()),
+            found(&session, ClientProfile::for_version(first).unwrap()),
             [""; 0],
             "{reply:?}"
         );
@@ -264,8 +268,14 @@ fn what_an_older_client_would_send_is_a_fault_for_that_client() {
 fn thinking_that_another_makers_model_did_not_sign_is_no_fault_where_no_model_of_ours_was_asked() {
     let of = |model: &str| {
         let log = session(HI, &[UNSIGNED, SAID], HI, model);
-        let faults = found(&Session::from_log(&log, Role::Main), Profile::NEWEST);
-        (faults, Repair::of(&log, Role::Main).is_empty())
+        let faults = found(
+            &Session::from_log(&log, TranscriptRole::Main),
+            ClientProfile::NEWEST,
+        );
+        (
+            faults,
+            RepairedSession::of(&log, TranscriptRole::Main).is_empty(),
+        )
     };
     assert_eq!(of("glm-4.6"), (vec![], true));
     assert_eq!(of("claude-opus-4-5"), (vec!["unsigned_thinking"], false));
@@ -277,11 +287,11 @@ fn an_input_that_was_written_as_text_is_an_object_again() {
     let log = session(HI, &[call], &format!("[{RESULT}]"), "claude-opus-4-5");
     let text = String::from_utf8(log.as_bytes().to_vec()).unwrap();
     let mut written = String::new();
-    Repair::of(&log, Role::Main).each(&log, |line| {
+    RepairedSession::of(&log, TranscriptRole::Main).each(&log, |line| {
         written += std::str::from_utf8(line.bytes).unwrap();
         written.push('\n');
     });
     assert_eq!(written, text.replace(r#""{\"a\":1}""#, r#"{"a":1}"#));
-    let read = Session::from_log(&log, Role::Main);
-    assert!(sent(&read, &log, Profile::Strict).contains(r#"{"a":1}"#));
+    let read = Session::from_log(&log, TranscriptRole::Main);
+    assert!(sent(&read, &log, ClientProfile::Strict).contains(r#"{"a":1}"#));
 }

@@ -1,15 +1,15 @@
 //! Every fault that was once in the model, as the smallest lines that showed it.
 
-use unspool_model::entry::Kind;
+use unspool_model::entry::LineKind;
 use unspool_model::fault::FaultKind;
-use unspool_model::input::Input;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::agents::{self, AgentFile};
-use unspool_model::view::status::{self, Signals, State};
-use unspool_model::view::turns::{self, Options};
+use unspool_model::user_input::UserInput;
+use unspool_model::view::agents::{self, SubAgentSession};
+use unspool_model::view::status::{self, SessionState, StatusSignals};
+use unspool_model::view::turns::{self, TurnOptions};
 
 const PROMPT: &str = r#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-03T10:00:00.000Z","message":{"role":"user","content":"go"}}"#;
 
@@ -23,12 +23,12 @@ fn log(lines: &[&str]) -> Log {
 }
 
 fn session(lines: &[&str]) -> Session {
-    Session::from_log(&log(lines), Role::Main)
+    Session::from_log(&log(lines), TranscriptRole::Main)
 }
 
-fn state(lines: &[&str]) -> State {
+fn state(lines: &[&str]) -> SessionState {
     let now = Time::parse("2026-01-03T10:00:30.000Z").unwrap();
-    status::status(&session(lines), &Signals::default(), now).state
+    status::status(&session(lines), &StatusSignals::default(), now).state
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_turn_that_ends_with_an_api_error_is_over() {
         PROMPT,
         r#"{"type":"assistant","uuid":"b","parentUuid":"a","isApiErrorMessage":true,"timestamp":"2026-01-03T10:00:02.000Z","message":{"id":"m","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"API Error"}]}}"#,
     ];
-    let row = &turns::turns(&session(&lines), &log(&lines), Options::default())[0];
+    let row = &turns::turns(&session(&lines), &log(&lines), TurnOptions::default())[0];
     assert_eq!((row.duration_ms, row.ended.is_some()), (Some(2_000), true));
     assert_eq!(row.reply, None);
 }
@@ -136,8 +136,8 @@ fn an_agent_that_was_only_launched_is_running() {
         r#"{"type":"user","uuid":"c","parentUuid":"b","toolUseResult":{"isAsync":true,"status":"async_launched","agentId":"aaa"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"started"}]}}"#,
     ]);
     let status = |lines: &[&str]| {
-        let agent = Session::from_log(&log(lines), Role::Agent);
-        let file = AgentFile::new("aaa", &agent);
+        let agent = Session::from_log(&log(lines), TranscriptRole::Agent);
+        let file = SubAgentSession::new("aaa", &agent);
         agents::agents(&main, &log(&[]), &[file], &[])[0].status
     };
     let asked = r#"{"type":"user","uuid":"x","parentUuid":null,"isSidechain":true,"message":{"role":"user","content":"look"}}"#;
@@ -154,10 +154,13 @@ fn after_an_automatic_compaction_the_turn_goes_on() {
         )
     };
     let summary = r#"{"type":"user","uuid":"c","parentUuid":"b","isCompactSummary":true,"timestamp":"2026-01-03T10:00:02.000Z","message":{"role":"user","content":"so far"}}"#;
-    assert_eq!(state(&[PROMPT, &boundary("auto"), summary]), State::Working);
+    assert_eq!(
+        state(&[PROMPT, &boundary("auto"), summary]),
+        SessionState::Working
+    );
     assert_eq!(
         state(&[PROMPT, &boundary("manual"), summary]),
-        State::WaitingForInput
+        SessionState::WaitingForInput
     );
 }
 
@@ -168,7 +171,7 @@ fn after_a_task_notification_the_model_is_at_work() {
         r#"{"type":"assistant","uuid":"b","parentUuid":"a","timestamp":"2026-01-03T10:00:01.000Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"started"}]}}"#,
         r#"{"type":"user","uuid":"c","parentUuid":"b","timestamp":"2026-01-03T10:00:09.000Z","origin":{"kind":"task-notification"},"message":{"role":"user","content":"<task-notification>done</task-notification>"}}"#,
     ];
-    assert_eq!(state(&lines), State::Working);
+    assert_eq!(state(&lines), SessionState::Working);
 }
 
 #[test]
@@ -178,16 +181,19 @@ fn a_text_line_whose_message_goes_on_to_call_a_tool_is_work() {
             r#"{{"type":"assistant","uuid":"b","parentUuid":"a","timestamp":"2026-01-03T10:00:01.000Z","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"look"}}],"stop_reason":"{stop}"}}}}"#
         )
     };
-    assert_eq!(state(&[PROMPT, &line("tool_use")]), State::Working);
-    assert_eq!(state(&[PROMPT, &line("end_turn")]), State::WaitingForInput);
+    assert_eq!(state(&[PROMPT, &line("tool_use")]), SessionState::Working);
+    assert_eq!(
+        state(&[PROMPT, &line("end_turn")]),
+        SessionState::WaitingForInput
+    );
 }
 
 #[test]
 fn an_answer_that_is_written_before_its_prompt_answers_it() {
     let answer = r#"{"type":"assistant","uuid":"b","parentUuid":"a","timestamp":"2026-01-03T10:00:01.000Z","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"answer"}]}}"#;
-    assert_eq!(state(&[answer, PROMPT]), State::WaitingForInput);
+    assert_eq!(state(&[answer, PROMPT]), SessionState::WaitingForInput);
     let lines = [answer, PROMPT];
-    let rows = turns::turns(&session(&lines), &log(&lines), Options::default());
+    let rows = turns::turns(&session(&lines), &log(&lines), TurnOptions::default());
     assert_eq!((rows.len(), rows[0].reply.as_deref()), (1, Some("answer")));
 }
 
@@ -199,7 +205,7 @@ fn removing_what_was_never_queued_takes_nothing() {
         r#"{"type":"queue-operation","operation":"remove","content":"B","sessionId":"s","timestamp":"2026-01-03T10:00:02.000Z"}"#,
     ];
     assert!(
-        turns::turns(&session(&lines), &log(&lines), Options::default())[0]
+        turns::turns(&session(&lines), &log(&lines), TurnOptions::default())[0]
             .queued
             .is_empty()
     );
@@ -210,7 +216,10 @@ fn a_plan_that_goes_on_by_itself_opens_a_turn() {
     let read = session(&[
         r#"{"type":"user","uuid":"u","parentUuid":null,"origin":{"kind":"auto-continuation"},"planContent":"1. x","message":{"role":"user","content":"Implement the following plan:\n\n1. x"}}"#,
     ]);
-    assert_eq!((read.records[0].input, read.turns.len()), (Input::Plan, 1));
+    assert_eq!(
+        (read.records[0].input, read.turns.len()),
+        (UserInput::Plan, 1)
+    );
 }
 
 #[test]
@@ -221,7 +230,10 @@ fn a_skill_that_the_model_called_opens_no_turn() {
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}"#,
         r#"{"type":"user","uuid":"d","parentUuid":"c","message":{"role":"user","content":"<command-message>The \"x\" skill is running</command-message>\n<command-name>x</command-name>"}}"#,
     ]);
-    assert_eq!((read.turns.len(), read.records[3].input), (1, Input::Meta));
+    assert_eq!(
+        (read.turns.len(), read.records[3].input),
+        (1, UserInput::Meta)
+    );
 }
 
 #[test]
@@ -234,7 +246,11 @@ fn what_the_client_says_about_an_unknown_command_is_no_prompt() {
         let line = format!(
             r#"{{"type":"user","uuid":"a","message":{{"role":"user","content":"{text}"}}}}"#
         );
-        assert_eq!(session(&[&line]).records[0].input, Input::Machine, "{text}");
+        assert_eq!(
+            session(&[&line]).records[0].input,
+            UserInput::Machine,
+            "{text}"
+        );
     }
 }
 
@@ -256,10 +272,10 @@ fn a_turn_duration_without_a_number_leaves_the_measured_one() {
         r#"{"type":"system","subtype":"turn_duration","uuid":"z","parentUuid":"a","timestamp":"2026-01-03T10:00:05.000Z"}"#,
     ];
     let read = session(&lines);
-    assert_eq!(read.records[1].kind, Kind::TurnDuration);
+    assert_eq!(read.records[1].kind, LineKind::TurnDuration);
     assert_eq!(read.detail_of(&read.records[1]), None);
     assert_eq!(
-        turns::turns(&read, &log(&lines), Options::default())[0].duration_ms,
+        turns::turns(&read, &log(&lines), TurnOptions::default())[0].duration_ms,
         Some(5_000)
     );
 }
@@ -327,14 +343,14 @@ fn two_messages_under_one_uuid_are_both_paid_for() {
 
 #[test]
 fn a_compaction_without_a_summary_hides_nothing_from_a_strict_reader() {
-    use unspool_model::view::messages::{self, Resume};
-    use unspool_model::view::profile::Profile;
+    use unspool_model::view::client_profile::ClientProfile;
+    use unspool_model::view::messages::{self, ResumeResult};
     let lines = [
         PROMPT,
         r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a","timestamp":"2026-01-03T10:00:01.000Z"}"#,
     ];
-    let Resume::Messages(sent) =
-        messages::messages(&session(&lines), &log(&lines), Profile::Strict)
+    let ResumeResult::Messages(sent) =
+        messages::messages(&session(&lines), &log(&lines), ClientProfile::Strict)
     else {
         panic!("no conversation");
     };
@@ -343,7 +359,7 @@ fn a_compaction_without_a_summary_hides_nothing_from_a_strict_reader() {
 
 #[test]
 fn a_file_comes_back_from_a_backup_and_the_changes_since() {
-    use unspool_model::view::files::{self, Restore};
+    use unspool_model::view::files::{self, FileRestore};
     let lines = [
         PROMPT,
         r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{"messageId":"a","trackedFileBackups":{"f.txt":{"backupFileName":"x@v1","version":1}}},"isSnapshotUpdate":false}"#,
@@ -351,7 +367,7 @@ fn a_file_comes_back_from_a_backup_and_the_changes_since() {
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}"#,
     ];
     let plans = files::restore(&session(&lines), &log(&lines), "f.txt", 1);
-    let Restore::BackupAndReplay {
+    let FileRestore::BackupAndReplay {
         file,
         before_turn,
         steps,

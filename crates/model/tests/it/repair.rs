@@ -1,25 +1,27 @@
 //! Repair: each kind of damage by hand.
 
-use unspool_model::edit::repair::{Repair, Said};
+use unspool_model::edit::repair::{ConversationIds, RepairedSession};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 
 use crate::make::{reply, result, system, text, user};
 
 /// The repaired file, and what is not as it should be.
-pub fn tried(log: &Log) -> (Log, Repair, Vec<String>) {
-    let before = Session::from_log(log, Role::Main);
-    let repair = Repair::of(log, Role::Main);
+pub fn tried(log: &Log) -> (Log, RepairedSession, Vec<String>) {
+    let before = Session::from_log(log, TranscriptRole::Main);
+    let repair = RepairedSession::of(log, TranscriptRole::Main);
     let mut out = Vec::new();
     repair.each(log, |line| {
         out.extend_from_slice(line.bytes);
         out.push(b'\n');
     });
     let after = Log::new(out);
-    let session = Session::from_log(&after, Role::Main);
-    let problems = repair.compare(&Said::of(&before), &session).into_iter();
+    let session = Session::from_log(&after, TranscriptRole::Main);
+    let problems = repair
+        .compare(&ConversationIds::of(&before), &session)
+        .into_iter();
     let mut problems: Vec<String> = problems.map(|problem| problem.what).collect();
     let sizes = (repair.written.before, repair.written.after);
     if sizes != (log.as_bytes().len() as u64, after.as_bytes().len() as u64) {
@@ -28,19 +30,19 @@ pub fn tried(log: &Log) -> (Log, Repair, Vec<String>) {
     let speaks = |profile| {
         matches!(
             messages::messages(&session, &after, profile),
-            Resume::Messages(_)
+            ResumeResult::Messages(_)
         )
     };
-    for profile in Profile::eras_and_strict() {
-        let live = messages::live_lines(&session, Profile::Strict);
+    for profile in ClientProfile::eras_and_strict() {
+        let live = messages::live_lines(&session, ClientProfile::Strict);
         let said = live
             .iter()
             .any(|&at| session.records[at as usize].is_conversation());
-        if said && speaks(Profile::Strict) && !speaks(profile) {
+        if said && speaks(ClientProfile::Strict) && !speaks(profile) {
             problems.push(format!("{} sends nothing", profile.name()));
         }
     }
-    let again = Repair::of(&after, Role::Main);
+    let again = RepairedSession::of(&after, TranscriptRole::Main);
     if !again.is_empty() || !again.mended.is_empty() {
         problems.push(format!("mended again: {:?}", again.mended));
     }
@@ -48,7 +50,7 @@ pub fn tried(log: &Log) -> (Log, Repair, Vec<String>) {
 }
 
 /// The repaired file; fails if anything about it is not as it should be.
-pub fn repaired(log: &Log) -> (Log, Repair) {
+pub fn repaired(log: &Log) -> (Log, RepairedSession) {
     let (after, repair, problems) = tried(log);
     let text = |log: &Log| String::from_utf8_lossy(log.as_bytes()).into_owned();
     let context = || format!("{:#?}\n{}=>\n{}", repair.mended, text(log), text(&after));
@@ -433,7 +435,7 @@ fn where_to_go_on_is_the_end_of_the_conversation_as_it_will_be() {
 }
 
 #[test]
-fn where_to_go_on_counts_also_if_the_last_line_follows_it_behind_a_compaction() {
+fn where_to_go_on_is_said_where_only_a_compaction_leads_to_it() {
     let part = |uuid: &str, parent: &str, clock: &str, words: &str| {
         reply(uuid, parent, clock, "m", &format!("[{}]", text(words)))
     };
@@ -447,11 +449,7 @@ fn where_to_go_on_counts_also_if_the_last_line_follows_it_behind_a_compaction() 
     ];
     let (_, after) = mended(&log(&lines));
     assert_eq!(after.len(), 7);
-    assert!(
-        after[6].contains(r#""leafUuid":"d","explicit":true"#),
-        "{}",
-        after[6]
-    );
+    assert!(after[6].contains(r#""leafUuid":"d""#), "{}", after[6]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Repair: thousands of damaged sessions, each made whole.
 
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_testkit::random::Random;
 use unspool_testkit::{corpus, graph};
 
@@ -176,7 +176,7 @@ proptest::proptest! {
             }
         }
         let log = Log::new(bytes);
-        Session::from_log(&log, Role::Main);
+        Session::from_log(&log, TranscriptRole::Main);
         check(log.as_bytes().to_vec());
     }
 }

@@ -1,8 +1,8 @@
 //! Rules that change in versions that lie close together, each seen with the clients on both
 //! sides (`docs/conformance.md`).
 
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 
 use crate::make::{call, read, reply, result, text, user};
 use crate::resume_rules::{
@@ -17,7 +17,7 @@ fn a_line_without_content_breaks_clients_until_2_1_274() {
         says("c", "b", "10:00:02"),
     ];
     expect(&lines, &CLIENTS[..4], "none");
-    for profile in [Profile::client("2.1.275"), V2_1_325] {
+    for profile in [ClientProfile::client("2.1.275"), V2_1_325] {
         assert!(sent(&lines, profile).ends_with("a: c"));
     }
 }
@@ -31,11 +31,11 @@ fn a_text_before_a_result_stays_there_from_2_1_30_on() {
         user("c", "b", "10:00:02", &blocks),
         says("d", "c", "10:00:03"),
     ];
-    let older = Profile::client("2.1.21");
+    let older = ClientProfile::client("2.1.21");
     expect(&lines, &[V2_0_50, older], "u: a | a: t? | u: t=x, c | a: d");
     expect(
         &lines,
-        &[Profile::client("2.1.33"), V2_1_45],
+        &[ClientProfile::client("2.1.33"), V2_1_45],
         "u: a | a: t? | u: c, t=x | a: d",
     );
 }
@@ -50,7 +50,7 @@ fn a_call_beside_one_that_was_answered_gets_a_result_earlier_than_one_alone() {
     ];
     expect(&lines, &[V2_1_200], "u: a | a: t? | u: t=x");
     let stopped = "u: a | a: t?, s? | u: t=x, s=[Request interrupted by user for tool use]";
-    expect(&lines, &[Profile::client("2.1.267")], stopped);
+    expect(&lines, &[ClientProfile::client("2.1.267")], stopped);
     let newest = sent(&lines, V2_1_325);
     assert!(newest.contains("s=[Tool call interrupted"), "{newest}");
 }
@@ -66,7 +66,7 @@ fn what_is_left_of_a_plan_keeps_its_order() {
         says("d", "c", "10:00:03"),
     ];
     let read = read(&lines);
-    let Resume::Messages(all) = messages::messages(&read.session, &read.log, V2_1_45) else {
+    let ResumeResult::Messages(all) = messages::messages(&read.session, &read.log, V2_1_45) else {
         panic!("there is a conversation");
     };
     let json = messages::to_json(&all);
@@ -89,7 +89,7 @@ fn a_found_tool_of_a_server_is_taken_out_by_the_newest_client_too() {
         ];
         let read = read(&lines);
         match messages::messages(&read.session, &read.log, V2_1_325) {
-            Resume::Messages(all) => messages::to_json(&all),
+            ResumeResult::Messages(all) => messages::to_json(&all),
             _ => String::new(),
         }
     };
@@ -115,12 +115,12 @@ fn thinking_and_blank_text_on_one_line_are_as_if_the_line_were_not_there() {
         says("e", "d", "10:00:04"),
     ];
     for version in ["2.1.33", "2.1.200", "2.1.250"] {
-        let client = Profile::client(version);
+        let client = ClientProfile::client(version);
         expect(&lines, &[client], "u: a | a: (hm),   | u: d | a: e");
     }
     expect(
         &lines,
-        &[Profile::client("2.1.267"), V2_1_325],
+        &[ClientProfile::client("2.1.267"), V2_1_325],
         "u: a\n, d | a: e",
     );
 }

@@ -2,17 +2,17 @@
 //!
 //! What is expected was seen with the real clients (`docs/conformance.md`).
 
-use unspool_model::view::messages::{self, ApiMessage, Resume};
-use unspool_model::view::profile::Profile::{self, Strict};
+use unspool_model::view::client_profile::ClientProfile::{self, Strict};
+use unspool_model::view::messages::{self, ApiMessage, ResumeResult};
 
 use crate::make::{call, read, reply, result, system, text, user};
 
-pub(crate) const V2_0_50: Profile = Profile::client("2.0.50");
-pub(crate) const V2_1_45: Profile = Profile::client("2.1.45");
-const V2_1_100: Profile = Profile::client("2.1.100");
-pub(crate) const V2_1_200: Profile = Profile::client("2.1.200");
-pub(crate) const V2_1_325: Profile = Profile::client("2.1.325");
-pub(crate) const CLIENTS: [Profile; 5] = [V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325];
+pub(crate) const V2_0_50: ClientProfile = ClientProfile::client("2.0.50");
+pub(crate) const V2_1_45: ClientProfile = ClientProfile::client("2.1.45");
+const V2_1_100: ClientProfile = ClientProfile::client("2.1.100");
+pub(crate) const V2_1_200: ClientProfile = ClientProfile::client("2.1.200");
+pub(crate) const V2_1_325: ClientProfile = ClientProfile::client("2.1.325");
+pub(crate) const CLIENTS: [ClientProfile; 5] = [V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325];
 
 fn word(json: &str) -> String {
     let block: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -32,17 +32,17 @@ fn line(message: &ApiMessage) -> String {
 }
 
 /// What the client would send: `u: go` for a prompt, `a: t?` for a call, `u: t=x` for its result.
-pub(crate) fn sent(lines: &[String], profile: Profile) -> String {
+pub(crate) fn sent(lines: &[String], profile: ClientProfile) -> String {
     let read = read(lines);
     match messages::messages(&read.session, &read.log, profile) {
-        Resume::Messages(all) => all.iter().map(line).collect::<Vec<_>>().join(" | "),
-        Resume::NoConversation => "none".to_owned(),
-        Resume::Hangs => "hangs".to_owned(),
+        ResumeResult::Messages(all) => all.iter().map(line).collect::<Vec<_>>().join(" | "),
+        ResumeResult::NoConversation => "none".to_owned(),
+        ResumeResult::Hangs => "hangs".to_owned(),
     }
 }
 
 #[track_caller]
-pub(crate) fn expect(lines: &[String], profiles: &[Profile], expected: &str) {
+pub(crate) fn expect(lines: &[String], profiles: &[ClientProfile], expected: &str) {
     for &profile in profiles {
         assert_eq!(sent(lines, profile), expected, "{}", profile.name());
     }
@@ -209,6 +209,20 @@ fn compacted(metadata: &str) -> Vec<String> {
         asks("sum", "e", "10:00:05"),
         says("f", "sum", "10:00:06"),
     ]
+}
+
+#[test]
+fn a_compaction_forgets_where_an_earlier_last_prompt_said_to_go_on() {
+    let mut lines = compacted("");
+    lines.insert(2, last_prompt("a"));
+    expect(&lines, &CLIENTS, "u: sum | a: f");
+    lines[2] = last_prompt("a").replacen('{', r#"{"explicit":true,"#, 1);
+    expect(&lines, &CLIENTS, "u: sum | a: f");
+    // One that comes later leads back behind it, although the line before the boundary was its
+    // logical parent.
+    let said = lines.remove(2).replace(r#""explicit":true,"#, "");
+    lines.push(said.replace(r#""leafUuid":"a""#, r#""leafUuid":"d""#));
+    expect(&lines, &[V2_1_200, V2_1_325], "u: a | a: b | u: c | a: d");
 }
 
 #[test]
@@ -434,7 +448,7 @@ fn a_queued_prompt_stands_behind_the_result_or_inside_it() {
     let mut with = lines.clone();
     with[3] = with[3].replacen(r#""type":"attachment""#, stored, 1);
     for (version, words) in [("2.1.267", "The user sent"), ("2.1.276", "as stored")] {
-        let all = sent(&with, Profile::client(version));
+        let all = sent(&with, ClientProfile::client(version));
         let start = format!("u: a | a: t? | u: t=x\n\n<system-reminder>\n{words}");
         assert!(all.starts_with(&start), "{version}: {all}");
     }
@@ -539,10 +553,10 @@ fn a_reply_that_is_one_string_breaks_all_clients_but_the_newest() {
         reply("b", "a", "10:00:01", "m", "\"plain\""),
     ];
     expect(&lines, &CLIENTS[..4], "none");
-    expect(&lines, &[Profile::client("2.1.276")], "none");
+    expect(&lines, &[ClientProfile::client("2.1.276")], "none");
     expect(
         &lines,
-        &[Profile::client("2.1.277"), V2_1_325, Strict],
+        &[ClientProfile::client("2.1.277"), V2_1_325, Strict],
         "u: a | a: plain",
     );
 }
@@ -607,7 +621,7 @@ fn an_explicit_last_prompt_that_names_no_line_leaves_nothing() {
     ];
     expect(&lines, &CLIENTS[..3], "u: a | a: b");
     expect(&lines, &CLIENTS[3..], "");
-    expect(&lines, &[Profile::client("2.1.186")], "u: a | a: b");
+    expect(&lines, &[ClientProfile::client("2.1.186")], "u: a | a: b");
     expect(&lines, &[Strict], "none");
     lines.push(asks("c", "", "10:00:02"));
     lines.push(says("d", "c", "10:00:03"));
@@ -634,7 +648,7 @@ fn parallel_results_are_one_point_to_go_on_from() {
     expect(&lines, &[V2_1_200], "u: a | a: t1?, t2? | u: t2=x, t1=x");
     expect(
         &lines,
-        &[Profile::client("2.1.281")],
+        &[ClientProfile::client("2.1.281")],
         "u: a | a: t1?, t2? | u: t1=x, t2=x",
     );
 }
@@ -658,7 +672,7 @@ fn a_last_line_that_leads_to_no_prompt_is_not_gone_on_from() {
         expect(&lines(parent), &CLIENTS[3..], "u: a | a: b");
         expect(
             &lines(parent),
-            &[Strict, Profile::client("2.1.108")],
+            &[Strict, ClientProfile::client("2.1.108")],
             "u: a | a: b",
         );
         expect(&lines(parent), &CLIENTS[..3], "");
@@ -696,15 +710,15 @@ fn thinking_beside_blank_text_is_dropped_with_it() {
     ];
     expect(
         &lines,
-        &[V2_0_50, Profile::client("2.1.31")],
+        &[V2_0_50, ClientProfile::client("2.1.31")],
         "u: a | a: (hm),    | u: d | a: e",
     );
     expect(
         &lines,
-        &[Profile::client("2.1.32")],
+        &[ClientProfile::client("2.1.32")],
         "u: a | a: (hm) | u: d | a: e",
     );
-    let gap = [Profile::client("2.1.33"), V2_1_45, V2_1_100, V2_1_200];
+    let gap = [ClientProfile::client("2.1.33"), V2_1_45, V2_1_100, V2_1_200];
     expect(&lines, &gap, "u: a | u: d | a: e");
     expect(&lines, &[V2_1_325], "u: a\n, d | a: e");
 }
@@ -749,11 +763,11 @@ fn tools_that_were_found_are_sent_taken_out_or_told_to_be_loaded() {
     );
     let read = read(&lines);
     let sent = |profile| match messages::messages(&read.session, &read.log, profile) {
-        Resume::Messages(all) => messages::to_json(&all),
+        ResumeResult::Messages(all) => messages::to_json(&all),
         _ => String::new(),
     };
     for version in ["2.0.65", "2.1.45", "2.1.303"] {
-        let sent = sent(Profile::client(version));
+        let sent = sent(ClientProfile::client(version));
         assert!(sent.contains("[Tool references removed"), "{sent}");
         assert!(!sent.contains("Tool loaded."), "{sent}");
     }
@@ -769,7 +783,11 @@ fn a_session_that_the_model_ended_is_not_resumed() {
             .to_owned(),
     ];
     expect(&lines, &CLIENTS[..4], "u: a | a: b");
-    expect(&lines, &[Profile::client("2.1.250"), V2_1_325], "none");
+    expect(
+        &lines,
+        &[ClientProfile::client("2.1.250"), V2_1_325],
+        "none",
+    );
     expect(&lines, &[Strict], "u: a | a: b");
 }
 
@@ -782,7 +800,7 @@ fn output_of_a_command_behind_an_open_conversation_follows_its_answer() {
     let answered = "u: a | a: No response requested. | u: out";
     expect(
         &lines,
-        &[Profile::client("2.1.150"), V2_1_200, V2_1_325],
+        &[ClientProfile::client("2.1.150"), V2_1_200, V2_1_325],
         answered,
     );
     expect(&lines, &[Strict], "u: a\n, out");

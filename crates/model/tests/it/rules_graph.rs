@@ -3,10 +3,10 @@
 use unspool_model::graph;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::check;
-use unspool_model::view::messages::{self, Outcome};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, LiveLines};
 use unspool_model::view::session_usage::{SessionFiles, session_usage};
 
 use crate::make::{Read, read, reply, system, text, user};
@@ -26,7 +26,7 @@ fn last_prompt(leaf: &str, explicit: bool) -> String {
 }
 
 /// The uuids of the lines that a client reads.
-fn live(read: &Read, profile: Profile) -> Vec<String> {
+fn live(read: &Read, profile: ClientProfile) -> Vec<String> {
     let lines = messages::live_lines(&read.session, profile);
     let uuid = |at: &u32| read.session.records[*at as usize].uuid.as_ref();
     lines
@@ -44,16 +44,16 @@ fn the_last_line_in_the_file_is_live_since_2_1_200_and_the_newest_before() {
         answer("c", "a", "10:00:05"),
     ]);
     for profile in [
-        Profile::client("2.1.200"),
-        Profile::client("2.1.325"),
-        Profile::Strict,
+        ClientProfile::client("2.1.200"),
+        ClientProfile::client("2.1.325"),
+        ClientProfile::Strict,
     ] {
         assert_eq!(live(&read, profile), ["a", "c"], "{}", profile.name());
     }
     for profile in [
-        Profile::client("2.0.50"),
-        Profile::client("2.1.45"),
-        Profile::client("2.1.100"),
+        ClientProfile::client("2.0.50"),
+        ClientProfile::client("2.1.45"),
+        ClientProfile::client("2.1.100"),
     ] {
         assert_eq!(live(&read, profile), ["a", "b"], "{}", profile.name());
     }
@@ -66,9 +66,12 @@ fn on_a_tie_of_times_older_clients_lose_the_later_line() {
         answer("b", "a", "10:00:05"),
         say("c", "b", "10:00:05"),
     ]);
-    assert_eq!(live(&read, Profile::client("2.1.45")), ["a", "b"]);
-    assert_eq!(live(&read, Profile::client("2.1.325")), ["a", "b", "c"]);
-    assert_eq!(live(&read, Profile::Strict), ["a", "b", "c"]);
+    assert_eq!(live(&read, ClientProfile::client("2.1.45")), ["a", "b"]);
+    assert_eq!(
+        live(&read, ClientProfile::client("2.1.325")),
+        ["a", "b", "c"]
+    );
+    assert_eq!(live(&read, ClientProfile::Strict), ["a", "b", "c"]);
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn a_last_prompt_names_the_live_branch_unless_it_is_an_ancestor() {
     let with = |leaf: &str, explicit: bool| {
         let mut lines = lines.to_vec();
         lines.push(last_prompt(leaf, explicit));
-        live(&read(&lines), Profile::client("2.1.325"))
+        live(&read(&lines), ClientProfile::client("2.1.325"))
     };
     assert_eq!(with("c", false), ["a", "b", "c"]);
     assert_eq!(with("b", false), ["a", "b", "d"], "an ancestor");
@@ -99,13 +102,16 @@ fn an_unknown_parent_cuts_for_older_clients_and_is_healed_and_reported_by_us() {
         answer("b", "gone", "10:00:01"),
         say("c", "b", "10:00:02"),
     ]);
-    for profile in [Profile::client("2.0.50"), Profile::client("2.1.45")] {
+    for profile in [
+        ClientProfile::client("2.0.50"),
+        ClientProfile::client("2.1.45"),
+    ] {
         assert_eq!(live(&read, profile), ["b", "c"], "{}", profile.name());
     }
     for profile in [
-        Profile::client("2.1.100"),
-        Profile::client("2.1.325"),
-        Profile::Strict,
+        ClientProfile::client("2.1.100"),
+        ClientProfile::client("2.1.325"),
+        ClientProfile::Strict,
     ] {
         assert_eq!(live(&read, profile), ["a", "b", "c"], "{}", profile.name());
     }
@@ -128,8 +134,8 @@ fn a_circle_is_cut_at_the_line_whose_parent_comes_later() {
     let links = graph::links(&read.session);
     assert_eq!(links.cycles, [1]);
     assert_eq!([links.above(2), links.above(3)], [Some(1), Some(2)]);
-    let hangs = |profile| messages::outcome(&read.session, profile) == Outcome::Hangs;
-    assert!(hangs(Profile::client("2.0.50")) && !hangs(Profile::client("2.1.325")));
+    let hangs = |profile| messages::outcome(&read.session, profile) == LiveLines::Hangs;
+    assert!(hangs(ClientProfile::client("2.0.50")) && !hangs(ClientProfile::client("2.1.325")));
 }
 
 #[test]
@@ -154,14 +160,14 @@ fn what_a_compaction_preserved_stays_live_behind_its_summary() {
         summary,
         say("e", "s", "10:00:06"),
     ]);
-    for profile in [Profile::client("2.1.325"), Profile::Strict] {
+    for profile in [ClientProfile::client("2.1.325"), ClientProfile::Strict] {
         let said: Vec<_> = live(&read, profile)
             .into_iter()
             .filter(|id| id != "k")
             .collect();
         assert_eq!(said, ["s", "c", "d", "e"], "{}", profile.name());
     }
-    let said: Vec<_> = live(&read, Profile::client("2.1.45"))
+    let said: Vec<_> = live(&read, ClientProfile::client("2.1.45"))
         .into_iter()
         .filter(|id| id != "k")
         .collect();
@@ -183,7 +189,7 @@ fn a_small_compaction_is_a_compaction_and_ends_nothing() {
         small,
         say("c", "k", "10:00:03"),
     ]);
-    let said: Vec<_> = live(&read, Profile::Strict)
+    let said: Vec<_> = live(&read, ClientProfile::Strict)
         .into_iter()
         .filter(|id| id != "k")
         .collect();
@@ -196,8 +202,8 @@ fn a_message_in_two_files_counts_once() {
     let text = unspool_testkit::script::jsonl("you: hi\nclaude: hello");
     let log = Log::new(text);
     let (main, agent) = (
-        Session::from_log(&log, Role::Main),
-        Session::from_log(&log, Role::Agent),
+        Session::from_log(&log, TranscriptRole::Main),
+        Session::from_log(&log, TranscriptRole::Agent),
     );
     assert!(main.usage().output > 0);
     let agents = [&agent];
@@ -222,9 +228,9 @@ fn a_leaf_named_before_a_compaction_does_not_take_the_conversation_back() {
         say("d", "c", "10:00:03"),
     ]);
     for profile in [
-        Profile::client("2.1.200"),
-        Profile::client("2.1.325"),
-        Profile::Strict,
+        ClientProfile::client("2.1.200"),
+        ClientProfile::client("2.1.325"),
+        ClientProfile::Strict,
     ] {
         assert_eq!(live(&read, profile), ["c", "d"], "{profile:?}");
     }

@@ -1,7 +1,7 @@
 //! Rules about what is repaired before it is sent (`docs/rules.md`).
 
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::validator;
 
 use crate::make::{call, read, reply, result, text, user};
@@ -9,7 +9,8 @@ use crate::make::{call, read, reply, result, text, user};
 /// What our own rules make of the lines, as JSON; the validator has seen it.
 fn sent(lines: &[String]) -> String {
     let read = read(lines);
-    let Resume::Messages(all) = messages::messages(&read.session, &read.log, Profile::Strict)
+    let ResumeResult::Messages(all) =
+        messages::messages(&read.session, &read.log, ClientProfile::Strict)
     else {
         panic!("no conversation")
     };

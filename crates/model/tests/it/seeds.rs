@@ -7,16 +7,16 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use unspool_model::entry::{Detail, Entry, Kind, Parent};
+use unspool_model::entry::{Entry, LineDetail, LineKind, ParentId};
 use unspool_model::id::Id;
 use unspool_model::json;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
-use unspool_model::view::outcome::{Change, Outcome};
-use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{self, Body};
+use unspool_model::view::tool_outcome::{FileChange, ToolCallOutcome};
+use unspool_model::view::transcript::{self, ItemBody};
+use unspool_model::view::turn_selection::TurnSelection;
 use unspool_model::view::turns;
 
 use crate::make::{self, Read, block_names, kind_name, only};
@@ -228,7 +228,7 @@ fn every_example_is_read_as_what_its_document_says() {
         for (line, (label, kind, input, blocks)) in lines.iter().zip(*wanted) {
             let entry = only(line);
             let got_input = match entry.kind {
-                Kind::User => entry.input.name(),
+                LineKind::User => entry.input.name(),
                 _ => "",
             };
             let got = (
@@ -287,7 +287,7 @@ fn seed_000_3_2_a_prompt_has_its_envelope() {
         entry.uuid,
         Some(Id::new("1871e297-eb4f-4f4c-900b-428c744c92e1"))
     );
-    assert_eq!(entry.parent, Parent::Null);
+    assert_eq!(entry.parent, ParentId::Null);
     assert_eq!(
         entry.session,
         Some(Id::new("945090a1-2de6-48c4-8d29-840ab1014598"))
@@ -346,8 +346,8 @@ fn seed_000_3_4_a_boundary_says_its_trigger_tokens_and_logical_parent() {
         entry.logical_parent,
         Some(Id::new("cdec4352-21af-4555-97f7-13c30944da82"))
     );
-    assert_eq!(entry.kind, Kind::CompactBoundary);
-    let Some(Detail::Boundary(boundary)) = entry.detail else {
+    assert_eq!(entry.kind, LineKind::CompactBoundary);
+    let Some(LineDetail::Boundary(boundary)) = entry.detail else {
         panic!("not a boundary")
     };
     assert_eq!(
@@ -359,7 +359,7 @@ fn seed_000_3_4_a_boundary_says_its_trigger_tokens_and_logical_parent() {
 #[test]
 fn seed_000_3_5_a_queue_operation_keeps_what_was_typed() {
     for line in lines("000-3.5-queue-operation") {
-        let Some(Detail::Queue { text, .. }) = only(&line).detail else {
+        let Some(LineDetail::Queue { text, .. }) = only(&line).detail else {
             panic!("not a queue operation")
         };
         assert_eq!(text.unwrap().as_str(), "and the tests too");
@@ -415,7 +415,7 @@ fn seed_000_7_7_an_error_result_marks_its_call() {
 // --- 001 ---
 
 fn turn_rows(read: &Read) -> Vec<turns::TurnRow> {
-    turns::turns(&read.session, &read.log, turns::Options::default())
+    turns::turns(&read.session, &read.log, turns::TurnOptions::default())
 }
 
 #[test]
@@ -530,7 +530,7 @@ fn seed_002_4_2_2_a_call_has_its_tool_and_its_subject() {
 fn seed_002_4_3_2_a_turn_duration_is_read_in_milliseconds() {
     assert_eq!(
         entry("002-4.3.2-turn-duration").detail,
-        Some(Detail::Duration(88_947))
+        Some(LineDetail::Duration(88_947))
     );
 }
 
@@ -588,26 +588,26 @@ fn seed_002_7_3_structured_results_say_what_came_of_a_call() {
     let items = transcript::transcript(
         &read.session,
         &read.log,
-        &transcript::Agents::new(),
-        &Pick::default(),
+        &transcript::AgentTranscripts::new(),
+        &TurnSelection::default(),
     );
     let outcomes: Vec<_> = items
         .into_iter()
         .filter_map(|item| match item.body {
-            Body::Call(call) => Some((call.outcome, call.change)),
+            ItemBody::Call(call) => Some((call.outcome, call.change)),
             _ => None,
         })
         .collect();
     assert_eq!(
         outcomes[0].0,
-        Outcome::Read {
+        ToolCallOutcome::Read {
             lines: 473,
             of: Some(473)
         }
     );
     assert_eq!(
         outcomes[1].0,
-        Outcome::Found {
+        ToolCallOutcome::Found {
             files: Some(2),
             lines: None,
             cut: false
@@ -615,7 +615,7 @@ fn seed_002_7_3_structured_results_say_what_came_of_a_call() {
     );
     assert_eq!(
         outcomes[2].0,
-        Outcome::Ran {
+        ToolCallOutcome::Ran {
             exit: Some(0),
             background: false,
             interrupted: false
@@ -623,20 +623,20 @@ fn seed_002_7_3_structured_results_say_what_came_of_a_call() {
     );
     assert_eq!(
         outcomes[3].0,
-        Outcome::Wrote {
+        ToolCallOutcome::Wrote {
             created: true,
             lines: 1
         }
     );
-    let Some(Change::Hunks(hunks)) = &outcomes[4].1 else {
+    let Some(FileChange::Hunks(hunks)) = &outcomes[4].1 else {
         panic!("the edit has no patch")
     };
     assert_eq!((hunks[0].old_start, hunks[0].lines.len()), (4, 4));
-    let Outcome::Todos(todos) = &outcomes[5].0 else {
+    let ToolCallOutcome::Todos(todos) = &outcomes[5].0 else {
         panic!("no list of things to do")
     };
     assert_eq!(todos.len(), 2);
-    let Outcome::Agent(agent) = &outcomes[6].0 else {
+    let ToolCallOutcome::Agent(agent) = &outcomes[6].0 else {
         panic!("no sub-agent")
     };
     assert_eq!(
@@ -654,7 +654,7 @@ fn seed_002_8_the_parent_names_the_agent_whose_file_is_one_conversation() {
         Some("ab97f57")
     );
     let log = Log::new(bytes("002-8-agent-ab97f57"));
-    let agent = Session::from_log(&log, Role::Agent);
+    let agent = Session::from_log(&log, TranscriptRole::Agent);
     assert_eq!((agent.threads.len(), agent.turns.len()), (1, 1));
     assert_eq!((agent.messages.len(), agent.calls.len()), (3, 2));
     assert_eq!(agent.recent_output.as_deref(), Some("All done."));
@@ -671,7 +671,7 @@ fn seed_002_9_a_summary_line_is_a_title_and_the_boundary_is_the_compaction() {
         .session
         .records
         .iter()
-        .filter(|record| matches!(record.kind, Kind::CompactBoundary));
+        .filter(|record| matches!(record.kind, LineKind::CompactBoundary));
     assert_eq!(compactions.count(), 1);
     assert_eq!(read.session.turns.len(), 2);
 }

@@ -1,41 +1,41 @@
 //! What a session used is one number, however it is asked for.
 
 use jiff::tz::TimeZone;
+use unspool_model::file_usage::FileUsage;
 use unspool_model::log::Log;
 use unspool_model::price::{Cost, Prices};
-use unspool_model::session::{Role, Session};
-use unspool_model::spent::Spending;
-use unspool_model::view::agents::{self, AgentFile, StartingCalls};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::agents::{self, StartingCalls, SubAgentSession};
 use unspool_model::view::cost::CostSum;
 use unspool_model::view::session_usage::{
     SessionFiles, SessionUsage, session_usage, usage_by_turn, usage_since,
 };
-use unspool_model::view::turns::{self, Options};
-use unspool_model::view::usage::Ledger;
-use unspool_model::view::usage::group::{Books, Per, Place, Places};
+use unspool_model::view::turns::{self, TurnOptions};
+use unspool_model::view::usage::UsageLedger;
+use unspool_model::view::usage::group::{FileOwner, FileOwners, GroupBy, GroupSources};
 use unspool_testkit::{corpus, graph, script};
 
-fn spending(bytes: &[u8]) -> Spending {
-    let mut spending = Spending::default();
+fn spending(bytes: &[u8]) -> FileUsage {
+    let mut spending = FileUsage::default();
     spending.feed(0, bytes);
     spending
 }
 
-fn read(text: &str, role: Role) -> Session {
+fn read(text: &str, role: TranscriptRole) -> Session {
     Session::from_log(&Log::new(script::jsonl(text)), role)
 }
 
 /// What all files of one session used, as `usage session` counts it.
-fn counted(files: &[&Spending]) -> (u64, unspool_model::usage::Usage, CostSum) {
-    let ledger = Ledger::of(files);
-    let place = Place {
+fn counted(files: &[&FileUsage]) -> (u64, unspool_model::usage::Usage, CostSum) {
+    let ledger = UsageLedger::of(files);
+    let place = FileOwner {
         session: Some("s"),
-        ..Place::default()
+        ..FileOwner::default()
     };
-    let places: Places = files.iter().map(|_| place).collect();
+    let places: FileOwners = files.iter().map(|_| place).collect();
     let zone = TimeZone::UTC;
-    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
-    let rows = books.group(&[Per::Session], |_| true);
+    let books = GroupSources::new(&ledger, &places, Prices::bundled(), &zone);
+    let rows = books.group(&[GroupBy::Session], |_| true);
     let sum = rows
         .into_iter()
         .next()
@@ -54,11 +54,14 @@ fn agree(name: &str, main: &[u8], beside: &[Vec<u8>], helpers: &[Vec<u8>]) -> Se
     let prices = Prices::bundled();
     let fold = |bytes: &[u8], role| Session::from_log(&Log::new(bytes.to_vec()), role);
     let log = Log::new(main.to_vec());
-    let session = Session::from_log(&log, Role::Main);
-    let folded: Vec<Session> = beside.iter().map(|one| fold(one, Role::Agent)).collect();
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let folded: Vec<Session> = beside
+        .iter()
+        .map(|one| fold(one, TranscriptRole::Agent))
+        .collect();
     let folded: Vec<&Session> = folded.iter().collect();
-    let scanned: Vec<Spending> = helpers.iter().map(|one| spending(one)).collect();
-    let scanned: Vec<&Spending> = scanned.iter().collect();
+    let scanned: Vec<FileUsage> = helpers.iter().map(|one| spending(one)).collect();
+    let scanned: Vec<&FileUsage> = scanned.iter().collect();
     let files = SessionFiles {
         session: &session,
         agents: &folded,
@@ -66,11 +69,11 @@ fn agree(name: &str, main: &[u8], beside: &[Vec<u8>], helpers: &[Vec<u8>]) -> Se
     };
     let used = session_usage(&files, prices);
     let all = std::iter::once(main).chain(beside.iter().map(|one| &**one));
-    let mut all: Vec<Spending> = all.map(spending).collect();
+    let mut all: Vec<FileUsage> = all.map(spending).collect();
     all.extend(helpers.iter().map(|one| spending(one)));
-    let all: Vec<&Spending> = all.iter().collect();
+    let all: Vec<&FileUsage> = all.iter().collect();
     assert_eq!(told(&used), counted(&all), "{name}: lists and `usage`");
-    let rows = turns::outline(&session, Options::default());
+    let rows = turns::outline(&session, TurnOptions::default());
     let calls = StartingCalls {
         threads: agents::thread_calls(&session, &log),
         ..StartingCalls::default()
@@ -129,23 +132,23 @@ fn a_sub_agent_counts_in_the_turn_that_sent_it() {
     let log = Log::new(script::jsonl(
         "you: one\nclaude: fine\nyou: two\nclaude: sending [Task Look]\nresult: Task done\nyou: three\nclaude: ok\n",
     ));
-    let main = Session::from_log(&log, Role::Main);
+    let main = Session::from_log(&log, TranscriptRole::Main);
     let helper = read(
         "(usage=5/300/0/0/0, id=msg_far) claude: found\n",
-        Role::Agent,
+        TranscriptRole::Agent,
     );
     let agents = [&helper];
     let files = SessionFiles {
         agents: &agents,
         ..SessionFiles::alone(&main)
     };
-    let file = AgentFile {
+    let file = SubAgentSession {
         call: main.calls.first().map(|call| main.call_id(call)),
-        ..AgentFile::new("a1", &helper)
+        ..SubAgentSession::new("a1", &helper)
     };
     let calls = agents::starting_calls(&main, &log, &[file], &[]);
     assert_eq!(calls.files, [Some(0)]);
-    let rows = turns::outline(&main, Options::default());
+    let rows = turns::outline(&main, TurnOptions::default());
     let used = usage_by_turn(&files, &calls, &rows, Prices::bundled());
     let outputs: Vec<u64> = used.iter().map(|turn| turn.agents.usage.output).collect();
     assert_eq!(outputs, [0, 0, 300, 0]);
@@ -188,7 +191,7 @@ fn what_an_old_client_said_of_the_cost_counts_where_no_price_is_known() {
     assert_eq!(used.all().cost.total(), None);
     let spent = spending(reply("a", "x", r#","costUSD":0.25"#).as_bytes());
     assert_eq!(
-        Spending::unpack(&spent.pack()).unwrap().messages,
+        FileUsage::unpack(&spent.pack()).unwrap().messages,
         spent.messages
     );
 }

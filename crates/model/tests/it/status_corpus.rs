@@ -11,11 +11,11 @@
 
 use std::fmt::Write;
 
-use unspool_model::hook::Event;
-use unspool_model::log::{Log, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::hook_events::HookEvent;
+use unspool_model::log::{LineSplitter, Log};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, Signal, Signals, Source, Status};
+use unspool_model::view::status::{self, HookSignal, SessionStatus, StatusSignals, StatusSource};
 use unspool_testkit::corpus::{self, File};
 use unspool_testkit::random::Random;
 
@@ -322,7 +322,7 @@ fn file(version: &str, scenario: &str, name: &str) -> File {
 }
 
 /// The state as the table has it: a question mark where it is not certain, and what is open.
-fn told(session: &Session, status: &Status) -> String {
+fn told(session: &Session, status: &SessionStatus) -> String {
     let mut out = status.state.name().to_owned();
     if !status.sure {
         out.push('?');
@@ -341,12 +341,12 @@ fn told(session: &Session, status: &Status) -> String {
 /// The changes of a file, one per row.
 fn changes(file: &File) -> String {
     let log = Log::new(file.bytes());
-    let mut session = Session::new(Role::Main);
+    let mut session = Session::new(TranscriptRole::Main);
     let (mut out, mut before) = (String::new(), "idle".to_owned());
     for line in log.lines() {
         session.push(&line);
         let now = session.last.unwrap_or(Time(0));
-        let status = status::status(&session, &Signals::default(), now);
+        let status = status::status(&session, &StatusSignals::default(), now);
         let state = told(&session, &status);
         if state != before {
             let clock = &now.to_string()[11..19];
@@ -448,17 +448,17 @@ fn recorded_hooks_tell_each_state() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hooks");
     for (name, expected) in HOOKS {
         let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
-        let session = Session::new(Role::Main);
-        let mut signals = Signals::default();
+        let session = Session::new(TranscriptRole::Main);
+        let mut signals = StatusSignals::default();
         let mut found = Vec::new();
         for (second, line) in text.lines().enumerate() {
-            let told = Event::read(line.as_bytes());
+            let told = HookEvent::read(line.as_bytes());
             assert_eq!(told.bad, None, "{line}");
             let (at, event) = (Time(1_000 * second as i64), told.event);
             let name = event.name.clone();
-            signals.hooks.push(Signal { at, event });
+            signals.hooks.push(HookSignal { at, event });
             let status = status::status(&session, &signals, at);
-            assert!(status.sure && status.from == Source::Hook, "{line}");
+            assert!(status.sure && status.from == StatusSource::Hook, "{line}");
             found.push(format!("{name} {}", status.state.name()));
         }
         let expected: Vec<_> = expected.lines().map(str::trim).collect();
@@ -474,8 +474,8 @@ fn any_chunking_gives_the_same_states() {
     let mut checked = 0;
     for file in corpus::files() {
         let role = match file.role {
-            corpus::Role::Main => Role::Main,
-            corpus::Role::Agent => Role::Agent,
+            corpus::Role::Main => TranscriptRole::Main,
+            corpus::Role::Agent => TranscriptRole::Agent,
         };
         let bytes = file.bytes();
         if bytes.len() > 200_000 {
@@ -489,7 +489,7 @@ fn any_chunking_gives_the_same_states() {
             states.push(state(&whole));
         }
         let mut session = Session::new(role);
-        let (mut splitter, mut at, mut seen) = (Splitter::default(), 0, 0);
+        let (mut splitter, mut at, mut seen) = (LineSplitter::default(), 0, 0);
         while at < bytes.len() {
             let end = (at + 1 + random.below(3_000) as usize).min(bytes.len());
             splitter.feed(&bytes[at..end], |line| {
@@ -513,7 +513,7 @@ fn any_chunking_gives_the_same_states() {
 
 fn state(session: &Session) -> String {
     let now = session.last.unwrap_or(Time(0));
-    let signals = Signals::default();
+    let signals = StatusSignals::default();
     let then = Time(now.0 + status::IDLE_MS as i64);
     let now = status::status(session, &signals, now);
     let later = status::status(session, &signals, then);

@@ -20,11 +20,14 @@
 
 use std::collections::BTreeMap;
 
-use unspool_model::hook::{Event, Running};
+use unspool_model::hook_events::{HookEvent, RunningTask};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, Entry, Registry, Says, Signal, Signals, Status, Zones};
+use unspool_model::view::status::{
+    self, HookSignal, RegistryEntry, RegistryState, RegistryStatus, SessionStatus, StatusSignals,
+    ZoneOffsets,
+};
 
 use crate::make::time;
 
@@ -70,7 +73,7 @@ impl File {
         self.last = Some(uuid);
     }
 
-    fn session(&self, role: Role) -> Session {
+    fn session(&self, role: TranscriptRole) -> Session {
         let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
         Session::from_log(&Log::new(text), role)
     }
@@ -82,7 +85,7 @@ struct Stage {
     stops: Stops,
     main: File,
     agents: BTreeMap<String, File>,
-    signals: Signals,
+    signals: StatusSignals,
     messages: usize,
 }
 
@@ -92,15 +95,15 @@ fn quoted(text: &str) -> String {
 
 impl Stage {
     fn new((version, stops): (&'static str, Stops)) -> Stage {
-        let zones = Zones(|zone, _| (zone == Some("europe/berlin")).then_some(3_600));
+        let zones = ZoneOffsets(|zone, _| (zone == Some("europe/berlin")).then_some(3_600));
         Stage {
             version,
             stops,
             main: File::default(),
             agents: BTreeMap::new(),
-            signals: Signals {
+            signals: StatusSignals {
                 zones,
-                ..Signals::default()
+                ..StatusSignals::default()
             },
             messages: 0,
         }
@@ -263,10 +266,10 @@ impl Stage {
 
     fn hook(&mut self, clock: &str, rest: &str) {
         let mut parts = rest.split("; ");
-        let mut event = Event {
+        let mut event = HookEvent {
             name: parts.next().unwrap().to_owned(),
             session: "s".into(),
-            ..Event::default()
+            ..HookEvent::default()
         };
         for part in parts {
             let (key, text) = part.split_once('=').unwrap();
@@ -282,7 +285,7 @@ impl Stage {
                 "error" => event.error = value,
                 "running" => {
                     let ids = text.split(',').filter(|id| !id.is_empty());
-                    let one = |id: &str| Running {
+                    let one = |id: &str| RunningTask {
                         id: id.to_owned(),
                         agent: id.starts_with('a'),
                     };
@@ -292,7 +295,7 @@ impl Stage {
             }
         }
         let at = Time::parse(&time(clock)).unwrap();
-        self.signals.hooks.push(Signal { at, event });
+        self.signals.hooks.push(HookSignal { at, event });
     }
 
     fn registry(&mut self, clock: &str, rest: &str) {
@@ -303,30 +306,30 @@ impl Stage {
             _ => Some(true),
         };
         self.signals.registry = match word {
-            "none" => Registry::Unknown,
-            "missing" => Registry::Missing,
+            "none" => RegistryState::Unknown,
+            "missing" => RegistryState::Missing,
             // The client dies, and its note stays as it was.
             "dies" => match self.signals.registry.clone() {
-                Registry::Entry(entry) => Registry::Entry(Entry {
+                RegistryState::Entry(entry) => RegistryState::Entry(RegistryEntry {
                     alive: Some(false),
                     ..entry
                 }),
                 other => other,
             },
-            word => Registry::Entry(Entry {
-                says: Says::named(word),
+            word => RegistryState::Entry(RegistryEntry {
+                says: RegistryStatus::named(word),
                 since: Time::parse(&time(clock)),
                 alive,
             }),
         };
     }
 
-    fn status(&self, clock: &str) -> (Session, Status) {
-        let main = self.main.session(Role::Main);
+    fn status(&self, clock: &str) -> (Session, SessionStatus) {
+        let main = self.main.session(TranscriptRole::Main);
         let agents: Vec<Session> = self
             .agents
             .values()
-            .map(|file| file.session(Role::Agent))
+            .map(|file| file.session(TranscriptRole::Agent))
             .collect();
         let agents: Vec<&Session> = agents.iter().collect();
         let now = Time::parse(&time(clock)).unwrap();
@@ -336,7 +339,7 @@ impl Stage {
 }
 
 /// A status as the rows write it.
-fn told(session: &Session, status: &Status) -> String {
+fn told(session: &Session, status: &SessionStatus) -> String {
     let mut out = format!("{} {}", status.state.name(), status.from.name());
     if !status.sure {
         out.push('?');
@@ -1179,8 +1182,8 @@ fn lines_without_a_session_are_not_read_twice_and_a_reply_is_counted_once() {
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
-    let mut splitter = unspool_model::log::Splitter::default();
-    let mut session = Session::new(Role::Main);
+    let mut splitter = unspool_model::log::LineSplitter::default();
+    let mut session = Session::new(TranscriptRole::Main);
     for piece in text.as_bytes().chunks(77) {
         splitter.feed(piece, |line| {
             session.push(&line);
@@ -1189,7 +1192,7 @@ fn lines_without_a_session_are_not_read_twice_and_a_reply_is_counted_once() {
     let now = Time::parse(&time("10:04:02")).unwrap();
     let none = std::collections::HashMap::new();
     let prices = unspool_model::price::Prices::bundled();
-    let row = unspool_model::view::row::row(
+    let row = unspool_model::view::session_row::row(
         &unspool_model::view::session_usage::SessionFiles::alone(&session),
         &none,
         prices,

@@ -1,12 +1,12 @@
 //! A summary in place of everything before a turn.
 
-use unspool_model::edit::check::Wanted;
-use unspool_model::edit::{Pen, Plan, Settings, summary};
+use unspool_model::edit::check::ExpectedResult;
+use unspool_model::edit::{EditPlan, LineRewriter, PlanSettings, summary};
 use unspool_model::log::Log;
-use unspool_model::session::{Index, Role, Session};
+use unspool_model::session::{Index, Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_model::view::messages;
-use unspool_model::view::profile::Profile;
-use unspool_model::view::turns::{Options, outline};
+use unspool_model::view::turns::{TurnOptions, outline};
 use unspool_testkit::{corpus, graph};
 
 use crate::edit::edited;
@@ -16,20 +16,20 @@ const WORDS: &str = "What was said before, in short.";
 
 /// The file with a summary before this record; `None` if it was refused.
 fn summarised(log: &Log, first: Index) -> Option<(Log, Vec<String>)> {
-    let session = Session::from_log(log, Role::Main);
-    let mut plan = Plan::new(&session);
-    plan.settle(&session, Settings::default());
+    let session = Session::from_log(log, TranscriptRole::Main);
+    let mut plan = EditPlan::new(&session);
+    plan.repair_references(&session, PlanSettings::default());
     let put = summary::put(&mut plan, &session, log, first, WORDS).ok()?;
-    let mut wanted = Wanted::of(&session, &plan, None);
+    let mut wanted = ExpectedResult::of(&session, &plan, None);
     wanted.summarised(&put.first, [put.summary.clone()]);
-    let mut pen = Pen::new(&session, &plan, None);
+    let mut pen = LineRewriter::new(&session, &plan, None);
     let mut out = Vec::new();
     for line in log.lines() {
         pen.line(&line, &mut out);
     }
     pen.end(&mut out);
     let after = Log::new(out);
-    let now = Session::from_log(&after, Role::Main);
+    let now = Session::from_log(&after, TranscriptRole::Main);
     let problems = wanted.compare(&now).into_iter();
     let mut problems: Vec<String> = problems.map(|problem| problem.what).collect();
     let spoken = |session: &Session, profile| {
@@ -38,10 +38,10 @@ fn summarised(log: &Log, first: Index) -> Option<(Log, Vec<String>)> {
         said.filter_map(|at| session.records[at as usize].uuid.clone())
             .collect::<Vec<_>>()
     };
-    let mut kept = spoken(&session, Profile::Strict);
+    let mut kept = spoken(&session, ClientProfile::Strict);
     let from = kept.iter().position(|id| *id == put.first).unwrap();
     kept.splice(..from, [put.summary]);
-    if spoken(&now, Profile::Strict) != kept {
+    if spoken(&now, ClientProfile::Strict) != kept {
         problems.push("strict differs".into());
     }
     Some((after, problems))
@@ -49,14 +49,14 @@ fn summarised(log: &Log, first: Index) -> Option<(Log, Vec<String>)> {
 
 /// Each turn of the conversation in turn.
 fn check(log: &Log, name: &str) -> usize {
-    let session = Session::from_log(log, Role::Main);
+    let session = Session::from_log(log, TranscriptRole::Main);
     // What parallel calls need before anything is summarised is tested elsewhere.
-    let (_, _, problems) = edited(log, None, Settings::default(), |_, _| ());
+    let (_, _, problems) = edited(log, None, PlanSettings::default(), |_, _| ());
     let mut done = 0;
     if !problems.is_empty() {
         return 0;
     }
-    for row in outline(&session, Options::default()) {
+    for row in outline(&session, TurnOptions::default()) {
         if let Some((_, problems)) = summarised(log, row.record) {
             assert_eq!(problems, [""; 0], "{name} turn {}", row.n);
             done += 1;
@@ -87,9 +87,10 @@ fn what_stands_before_a_turn_is_a_compaction() {
     assert!(after[4].contains("three") && !after[4].contains("\"parentUuid\":\"b\""));
     assert_eq!(after[5], lines[3]);
     let log = Log::new(text);
-    let session = Session::from_log(&log, Role::Main);
-    for profile in Profile::eras_and_strict() {
-        let messages::Resume::Messages(sent) = messages::messages(&session, &log, profile) else {
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    for profile in ClientProfile::eras_and_strict() {
+        let messages::ResumeResult::Messages(sent) = messages::messages(&session, &log, profile)
+        else {
             panic!("{profile:?}");
         };
         let json = messages::to_json(&sent);
@@ -148,8 +149,8 @@ fn rewound() -> Vec<(String, Log)> {
 fn every_live_turn_after_a_rewind_by_a_program_can_begin_behind_a_summary() {
     let mut done = 0;
     for (name, log) in rewound() {
-        let session = Session::from_log(&log, Role::Main);
-        let live = messages::live_lines(&session, Profile::Strict);
+        let session = Session::from_log(&log, TranscriptRole::Main);
+        let live = messages::live_lines(&session, ClientProfile::Strict);
         let opens = |record: &Index| live.contains(record);
         let turns: Vec<Index> = session.turns.iter().map(|turn| turn.record).collect();
         for turn in turns.into_iter().filter(opens).skip(1) {

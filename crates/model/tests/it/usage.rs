@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
+use unspool_model::file_usage::FileUsage;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Message, Role, Session};
-use unspool_model::spent::Spending;
+use unspool_model::session::{Message, Session, TranscriptRole};
 use unspool_model::time::Time;
-use unspool_model::usage::{Terms, Usage};
-use unspool_model::view::usage::group::{Books, Key, Per, Place, Places};
+use unspool_model::usage::{PricingTerms, Usage};
+use unspool_model::view::usage::group::{FileOwner, FileOwners, GroupBy, GroupKey, GroupSources};
 use unspool_model::view::usage::period;
-use unspool_model::view::usage::{self, Counted, Fate, Ledger};
+use unspool_model::view::usage::{self, CountOutcome, CountedMessage, UsageLedger};
 use unspool_testkit::random::Random;
 use unspool_testkit::{corpus, graph, script};
 
-fn spending(bytes: &[u8]) -> Spending {
-    let mut spending = Spending::default();
+fn spending(bytes: &[u8]) -> FileUsage {
+    let mut spending = FileUsage::default();
     spending.feed(0, bytes);
     spending
 }
 
-fn scripted(text: &str) -> Spending {
+fn scripted(text: &str) -> FileUsage {
     spending(&script::jsonl(text))
 }
 
@@ -42,11 +42,11 @@ fn copied(id: &str, output: u64) -> String {
     )
 }
 
-fn file(lines: &[String]) -> Spending {
+fn file(lines: &[String]) -> FileUsage {
     spending((lines.join("\n") + "\n").as_bytes())
 }
 
-type Told = (Usage, Terms, Option<Time>, Option<String>);
+type Told = (Usage, PricingTerms, Option<Time>, Option<String>);
 
 /// What the fold says about every message with tokens that the client did not write itself.
 fn folded(session: &Session, messages: &[Message]) -> BTreeMap<String, Told> {
@@ -69,7 +69,7 @@ fn folded(session: &Session, messages: &[Message]) -> BTreeMap<String, Told> {
     told.map(one).filter(|(id, _)| !id.is_empty()).collect()
 }
 
-fn scanned(spending: &Spending, copies: bool) -> BTreeMap<String, Told> {
+fn scanned(spending: &FileUsage, copies: bool) -> BTreeMap<String, Told> {
     let wanted = spending
         .messages
         .iter()
@@ -86,7 +86,7 @@ fn scanned(spending: &Spending, copies: bool) -> BTreeMap<String, Told> {
 
 fn agree(name: &str, bytes: &[u8]) {
     let log = Log::new(bytes.to_vec());
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     let spending = spending(bytes);
     let own: BTreeMap<_, _> = scanned(&spending, false).into_iter().collect();
     let fold = folded(&session, &session.messages);
@@ -131,16 +131,16 @@ fn however_the_lines_arrive_the_spending_is_the_same() {
     for file in corpus::files().iter().step_by(7) {
         let bytes = file.bytes();
         let whole = spending(&bytes);
-        let mut pieces = Spending::default();
+        let mut pieces = FileUsage::default();
         let mut at = 0;
         while at < bytes.len() {
             let want = (at + 1 + random.below(9_000) as usize).min(bytes.len());
             let end = bytes[want..].iter().position(|byte| *byte == b'\n');
             let end = end.map_or(bytes.len(), |end| want + end + 1);
-            let mut piece = Spending::default();
+            let mut piece = FileUsage::default();
             piece.feed(at as u64, &bytes[at..end]);
             if random.chance(50) {
-                piece = Spending::unpack(&piece.pack()).unwrap();
+                piece = FileUsage::unpack(&piece.pack()).unwrap();
             }
             pieces.reopen();
             pieces.append(&piece);
@@ -155,11 +155,11 @@ fn what_was_written_down_is_read_back() {
     for file in corpus::files() {
         let whole = spending(&file.bytes());
         let packed = whole.pack();
-        let back = Spending::unpack(&packed).unwrap();
+        let back = FileUsage::unpack(&packed).unwrap();
         assert_eq!(back.messages, whole.messages, "{}", file.name());
         assert_eq!(back.origin, whole.origin);
         assert_eq!(back.last, whole.last);
-        assert!(Spending::unpack(&packed[..packed.len() - 1]).is_none());
+        assert!(FileUsage::unpack(&packed[..packed.len() - 1]).is_none());
     }
 }
 
@@ -172,7 +172,7 @@ proptest! {
         let len = packed.len();
         packed[at % len] = byte;
         packed.truncate(len - cut % len);
-        let _ = Spending::unpack(&packed);
+        let _ = FileUsage::unpack(&packed);
     }
 
     #[test]
@@ -184,7 +184,7 @@ proptest! {
 #[test]
 fn lines_of_one_message_repeat_its_tokens_and_the_most_is_true() {
     let one = file(&[reply("m", 1, ""), reply("m", 7, ""), reply("m", 3, "")]);
-    let counted = Ledger::of(&[&one]).counted;
+    let counted = UsageLedger::of(&[&one]).counted;
     assert_eq!(counted.len(), 1);
     assert_eq!(
         (counted[0].usage().input, counted[0].usage().output),
@@ -200,7 +200,7 @@ fn a_message_counts_once_over_all_files_and_in_the_oldest() {
     let more = reply("c", 7, late).replace("2026-01-05", "2026-01-06");
     let resumed = file(&[reply("a", 5, ""), reply("b", 9, ""), more]);
     for files in [[&first, &resumed], [&resumed, &first]] {
-        let counted = Ledger::of(&files).counted;
+        let counted = UsageLedger::of(&files).counted;
         let output: u64 = counted.iter().map(|one| one.usage().output).sum();
         assert_eq!((counted.len(), output), (3, 5 + 9 + 7));
         let oldest = files.iter().position(|file| file.messages.len() == 2);
@@ -213,18 +213,18 @@ fn a_message_counts_once_over_all_files_and_in_the_oldest() {
 
 #[test]
 fn the_order_in_which_files_are_added_changes_nothing() {
-    let spendings: Vec<Spending> = corpus::files()
+    let spendings: Vec<FileUsage> = corpus::files()
         .iter()
         .map(|file| spending(&file.bytes()))
         .collect();
     let mut order: Vec<usize> = (0..spendings.len()).collect();
     let told = |order: &[usize]| {
-        let mut ledger = Ledger::default();
+        let mut ledger = UsageLedger::default();
         for &nth in order {
             ledger.add(nth as u32, &spendings[nth]);
         }
-        let files: Vec<&Spending> = spendings.iter().collect();
-        let fates = usage::fates(&files, &ledger).into_iter();
+        let files: Vec<&FileUsage> = spendings.iter().collect();
+        let fates = usage::count_outcomes(&files, &ledger).into_iter();
         let told = fates.map(|(file, message, fate, of)| {
             let one = of.map(|of| &ledger.counted[of]);
             let one = one.map(|one| (one.usage(), one.at(), one.marks(), ledger.model(one)));
@@ -253,7 +253,7 @@ fn a_copy_that_says_it_was_forked_is_never_the_original() {
     let forked = file(&[reply("a", 5, fork)]);
     let later = reply("z", 1, "").replace("2026-01-05", "2026-02-05");
     let original = file(&[reply("a", 5, ""), later]);
-    let counted = Ledger::of(&[&forked, &original]).counted;
+    let counted = UsageLedger::of(&[&forked, &original]).counted;
     let one = counted.iter().find(|one| one.usage().output == 5).unwrap();
     assert_eq!(one.file, 1);
 }
@@ -263,7 +263,7 @@ fn a_sub_agents_own_file_comes_before_the_copy_in_its_parent() {
     let parent = file(&[copied("m", 8), copied("lost", 4)]);
     let agent = file(&[reply("m", 2, "")]);
     for files in [[&parent, &agent], [&agent, &parent]] {
-        let counted = Ledger::of(&files).counted;
+        let counted = UsageLedger::of(&files).counted;
         let mut outputs: Vec<u64> = counted.iter().map(|one| one.usage().output).collect();
         outputs.sort_unstable();
         // What is only left as a copy was spent all the same.
@@ -280,10 +280,15 @@ fn messages_without_an_id_go_by_their_line() {
     };
     let first = file(&[line("u1"), line("u2")]);
     let copy = file(&[line("u1")]);
-    assert_eq!(Ledger::of(&[&first, &copy]).counted.len(), 2);
+    assert_eq!(UsageLedger::of(&[&first, &copy]).counted.len(), 2);
     // Without even that, each line stands for itself.
     let bare = r#"{"type":"assistant","message":{"usage":{"output_tokens":3}}}"#.to_owned();
-    assert_eq!(Ledger::of(&[&file(&[bare.clone(), bare])]).counted.len(), 2);
+    assert_eq!(
+        UsageLedger::of(&[&file(&[bare.clone(), bare])])
+            .counted
+            .len(),
+        2
+    );
 }
 
 #[test]
@@ -294,7 +299,7 @@ fn an_empty_id_names_nothing() {
             .replace("u-m", uuid)
     };
     let files = [&file(&[line("a", 1), line("b", 2)])];
-    let output: u64 = Ledger::of(&files)
+    let output: u64 = UsageLedger::of(&files)
         .counted
         .iter()
         .map(|one| one.usage().output)
@@ -311,7 +316,7 @@ fn cache_writes_that_one_line_splits_and_another_does_not_count_once() {
     let split =
         r#","cache_creation":{"ephemeral_5m_input_tokens":30,"ephemeral_1h_input_tokens":70}"#;
     for lines in [[line(""), line(split)], [line(split), line("")]] {
-        let usage = Ledger::of(&[&file(&lines)]).counted[0].usage();
+        let usage = UsageLedger::of(&[&file(&lines)]).counted[0].usage();
         assert_eq!((usage.cache_write_5m, usage.cache_write_1h), (30, 70));
     }
 }
@@ -325,17 +330,19 @@ fn windows_do_not_move_with_what_is_asked_for() {
         at("c", "2026-01-06T03:10:00.000Z"),
     ]);
     let (ledger, places, zone) = (
-        Ledger::of(&[&spending]),
-        Places::from_iter([Place::default()]),
+        UsageLedger::of(&[&spending]),
+        FileOwners::from_iter([FileOwner::default()]),
         TimeZone::UTC,
     );
-    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
+    let books = GroupSources::new(&ledger, &places, Prices::bundled(), &zone);
     let since = Time::parse("2026-01-06T00:00:00.000Z");
-    let rows = books.group(&[Per::Block], |one| one.at() >= since);
+    let rows = books.group(&[GroupBy::Block], |one| one.at() >= since);
     let starts: Vec<String> = rows
         .iter()
         .map(|(keys, sum)| match &keys[0] {
-            Key::Block(Some(start)) => format!("{} {}", &start.to_string()[..16], sum.messages),
+            GroupKey::Block(Some(start)) => {
+                format!("{} {}", &start.to_string()[..16], sum.messages)
+            }
             other => format!("{other:?}"),
         })
         .collect();
@@ -346,12 +353,12 @@ fn windows_do_not_move_with_what_is_asked_for() {
 fn what_the_client_wrote_itself_counts_nothing() {
     let own = reply("e", 5, "").replace("claude-opus-4-5-20251101", "<synthetic>");
     let files = [&file(&[own, reply("m", 2, "")])];
-    let ledger = Ledger::of(&files);
+    let ledger = UsageLedger::of(&files);
     assert_eq!(ledger.counted.len(), 1);
-    let fates = usage::fates(&files, &ledger);
+    let fates = usage::count_outcomes(&files, &ledger);
     assert_eq!(
         fates.iter().map(|fate| fate.2).collect::<Vec<_>>(),
-        [Fate::Synthetic, Fate::Counted]
+        [CountOutcome::Synthetic, CountOutcome::Counted]
     );
 }
 
@@ -362,18 +369,18 @@ fn every_message_of_every_file_has_one_fate() {
     let resumed = file(&[reply("a", 5, ""), later]);
     let agent = file(&[reply("s", 9, "")]);
     let files = [&first, &resumed, &agent];
-    let fates: Vec<_> = usage::fates(&files, &Ledger::of(&files))
+    let fates: Vec<_> = usage::count_outcomes(&files, &UsageLedger::of(&files))
         .iter()
         .map(|fate| fate.2)
         .collect();
     assert_eq!(
         fates,
         [
-            Fate::Counted,
-            Fate::Copy,
-            Fate::Elsewhere,
-            Fate::Counted,
-            Fate::Counted
+            CountOutcome::Counted,
+            CountOutcome::Copy,
+            CountOutcome::Elsewhere,
+            CountOutcome::Counted,
+            CountOutcome::Counted
         ]
     );
 }
@@ -384,8 +391,8 @@ fn output_that_was_never_written_to_the_end_is_a_floor() {
         let line = reply("m", 1, "").replace("2.1.100", version);
         file(&[line.replace(r#""end_turn""#, stop)])
     };
-    let is_floor = |spending: &Spending| {
-        let ledger = Ledger::of(&[spending]);
+    let is_floor = |spending: &FileUsage| {
+        let ledger = UsageLedger::of(&[spending]);
         ledger.floor(&ledger.counted[0]).is_some()
     };
     for version in ["1.0.11", "2.0.50", "2.1.11", "2.1.58"] {
@@ -400,11 +407,11 @@ fn output_that_was_never_written_to_the_end_is_a_floor() {
 #[test]
 fn a_session_is_as_full_as_its_last_own_reply_was_given() {
     let script = "you: a\n(usage=10/20/1000/50/5) claude: b\n(agent=a1) agent: look\n(agent=a1 usage=9/9/9/9/9) claude: c\n";
-    let last = |spending: &Spending| usage::context(spending).map(|last| last.usage.context());
+    let last = |spending: &FileUsage| usage::context(spending).map(|last| last.usage.context());
     let scripted = scripted(script);
     assert_eq!(last(&scripted), Some(10 + 1000 + 50 + 5));
-    assert_eq!(last(&Spending::default()), None);
-    let limit = |prices: &Prices| Ledger::of(&[&scripted]).context(0, prices).unwrap().1;
+    assert_eq!(last(&FileUsage::default()), None);
+    let limit = |prices: &Prices| UsageLedger::of(&[&scripted]).context(0, prices).unwrap().1;
     let bundled = Prices::bundled();
     let model = scripted.model(usage::context(&scripted).unwrap()).unwrap();
     assert_eq!(limit(bundled), bundled.limit(model, 0));
@@ -485,36 +492,36 @@ fn a_week_begins_on_monday() {
 
 #[test]
 fn groups_add_up_to_the_total_whatever_they_go_by() {
-    let spendings: Vec<Spending> = corpus::files()
+    let spendings: Vec<FileUsage> = corpus::files()
         .iter()
         .map(|file| spending(&file.bytes()))
         .collect();
-    let files: Vec<&Spending> = spendings.iter().collect();
-    let mut places = Places::default();
+    let files: Vec<&FileUsage> = spendings.iter().collect();
+    let mut places = FileOwners::default();
     for nth in 0..files.len() {
-        places.push(Place {
+        places.push(FileOwner {
             session: Some(&format!("s{nth}")),
             agent: None,
             project: &format!("p{}", nth % 3),
         });
     }
-    let ledger = Ledger::of(&files);
+    let ledger = UsageLedger::of(&files);
     let counted = &ledger.counted;
     let zone = TimeZone::UTC;
-    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
-    let all = |_: &Counted| true;
-    let total = books.total(&books.group(&[Per::Day], all));
+    let books = GroupSources::new(&ledger, &places, Prices::bundled(), &zone);
+    let all = |_: &CountedMessage| true;
+    let total = books.total(&books.group(&[GroupBy::Day], all));
     assert_eq!(total.messages as usize, counted.len());
     for per in [
-        Per::Day,
-        Per::Week,
-        Per::Month,
-        Per::Session,
-        Per::Project,
-        Per::Model,
-        Per::Block,
+        GroupBy::Day,
+        GroupBy::Week,
+        GroupBy::Month,
+        GroupBy::Session,
+        GroupBy::Project,
+        GroupBy::Model,
+        GroupBy::Block,
     ] {
-        let rows = books.group(&[per, Per::Model], all);
+        let rows = books.group(&[per, GroupBy::Model], all);
         let usage: Usage = rows.iter().map(|(_, sum)| sum.usage).sum();
         assert_eq!(usage, total.usage, "{per:?}");
         let shaped: u64 = rows.iter().flat_map(|(_, sum)| &sum.shape).sum();
@@ -531,15 +538,15 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
 fn a_cost_is_unknown_if_that_of_one_message_is() {
     let strange = reply("b", 6, "").replace("claude-opus-4-5-20251101", "some-other-model");
     let spending = file(&[reply("a", 5, ""), strange]);
-    let ledger = Ledger::of(&[&spending]);
-    let places = Places::from_iter([Place::default()]);
+    let ledger = UsageLedger::of(&[&spending]);
+    let places = FileOwners::from_iter([FileOwner::default()]);
     let zone = TimeZone::UTC;
-    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
-    let rows = books.group(&[Per::Model], |_| true);
+    let books = GroupSources::new(&ledger, &places, Prices::bundled(), &zone);
+    let rows = books.group(&[GroupBy::Model], |_| true);
     let cost = |name: &str| {
         let row = rows
             .iter()
-            .find(|(keys, _)| keys[0] == Key::Text(Some(name.to_owned())));
+            .find(|(keys, _)| keys[0] == GroupKey::Text(Some(name.to_owned())));
         row.unwrap().1.cost.total()
     };
     assert!(cost("claude-opus-4-5-20251101").is_some());

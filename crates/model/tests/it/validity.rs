@@ -9,9 +9,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::random::Random;
 use unspool_testkit::{corpus, graph, validator};
 
@@ -23,11 +23,11 @@ fn cases(usually: u64) -> u64 {
 }
 
 /// The recordings, without those too long to be read thousands of times.
-fn recordings() -> Vec<(String, Vec<u8>, Role)> {
+fn recordings() -> Vec<(String, Vec<u8>, TranscriptRole)> {
     let files = corpus::files().into_iter().map(|file| {
         let role = match file.role {
-            corpus::Role::Main => Role::Main,
-            corpus::Role::Agent => Role::Agent,
+            corpus::Role::Main => TranscriptRole::Main,
+            corpus::Role::Agent => TranscriptRole::Agent,
         };
         (file.name(), file.bytes(), role)
     });
@@ -37,14 +37,14 @@ fn recordings() -> Vec<(String, Vec<u8>, Role)> {
 }
 
 /// Why a log is not fit to be sent, if so.
-fn refused(bytes: &[u8], role: Role) -> Option<String> {
+fn refused(bytes: &[u8], role: TranscriptRole) -> Option<String> {
     let read = || {
         let log = Log::new(bytes);
         let session = Session::from_log(&log, role);
-        match messages::messages(&session, &log, Profile::Strict) {
-            Resume::Messages(all) => messages::to_json(&all),
-            Resume::NoConversation => "[]".to_owned(),
-            Resume::Hangs => "ours hangs".to_owned(),
+        match messages::messages(&session, &log, ClientProfile::Strict) {
+            ResumeResult::Messages(all) => messages::to_json(&all),
+            ResumeResult::NoConversation => "[]".to_owned(),
+            ResumeResult::Hangs => "ours hangs".to_owned(),
         }
     };
     let Ok(sent) = catch_unwind(AssertUnwindSafe(read)) else {
@@ -54,7 +54,7 @@ fn refused(bytes: &[u8], role: Role) -> Option<String> {
     (!refusals.is_empty()).then(|| format!("{refusals:?}\n{sent:.3000}"))
 }
 
-fn check(bytes: &[u8], role: Role, what: impl std::fmt::Display) {
+fn check(bytes: &[u8], role: TranscriptRole, what: impl std::fmt::Display) {
     if let Some(reason) = refused(bytes, role) {
         let input = String::from_utf8_lossy(bytes);
         panic!("{what}: {reason}\n--- the log\n{input:.6000}");
@@ -103,13 +103,13 @@ fn any_part_of_a_generated_session_can_be_sent() {
             let text = lines[..count].join("\n") + "\n";
             check(
                 text.as_bytes(),
-                Role::Main,
+                TranscriptRole::Main,
                 format_args!("{count} lines of seed {seed}"),
             );
             let end = random.below(text.len() as u64) as usize;
             check(
                 &text.as_bytes()[..end],
-                Role::Main,
+                TranscriptRole::Main,
                 format_args!("{end} bytes of seed {seed}"),
             );
             left = left.saturating_sub(2);
@@ -201,7 +201,11 @@ fn thinking_without_its_text_is_not_sent() {
     let log = String::from_utf8(log).unwrap();
     let without = log.replace("\"thinking\":\"hm\"", "\"other\":\"hm\"");
     assert_ne!(log, without);
-    check(without.as_bytes(), Role::Main, "thinking without text");
+    check(
+        without.as_bytes(),
+        TranscriptRole::Main,
+        "thinking without text",
+    );
 }
 
 /// A conversation in which a tool and its call have these names.
@@ -229,26 +233,26 @@ fn names_that_the_api_refuses_are_found_sent_otherwise_and_mended() {
         ("Read", "call 1\u{fc}"),
     ] {
         let bytes = with_names(tool, id);
-        check(&bytes, Role::Main, format_args!("{tool} {id}"));
+        check(&bytes, TranscriptRole::Main, format_args!("{tool} {id}"));
         let log = Log::new(bytes);
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let kinds = |session: &Session| -> Vec<&str> {
             let faults = unspool_model::view::check::faults(session);
             faults.iter().map(|fault| fault.kind.name()).collect()
         };
         assert_eq!(kinds(&session), ["refused_name"], "{tool} {id}");
-        let sent = match messages::messages(&session, &log, Profile::Strict) {
-            Resume::Messages(all) => messages::to_json(&all),
+        let sent = match messages::messages(&session, &log, ClientProfile::Strict) {
+            ResumeResult::Messages(all) => messages::to_json(&all),
             _ => String::new(),
         };
         assert!(sent.contains("fn main"), "{tool} {id}: {sent}");
-        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        let repair = unspool_model::edit::repair::RepairedSession::of(&log, TranscriptRole::Main);
         assert!(!repair.mended.is_empty());
         assert!(repair.mended.iter().all(|one| one.kind == "refused_name"));
         assert!(kinds(&repair.session).is_empty(), "{tool} {id}");
         let source = repair.source(&log);
-        match messages::messages(&repair.session, &source, Profile::NEWEST) {
-            Resume::Messages(all) => {
+        match messages::messages(&repair.session, &source, ClientProfile::NEWEST) {
+            ResumeResult::Messages(all) => {
                 let sent = messages::to_json(&all);
                 let refusals = validator::refusals_with_prompt(&sent, "go on");
                 assert!(refusals.is_empty(), "{tool} {id}: {refusals:?}");
@@ -273,11 +277,11 @@ fn half_a_pair_and_an_empty_text_are_found_and_mended() {
         ),
     ] {
         let log = Log::new(text.replace(old, new));
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let faults = unspool_model::view::check::faults(&session);
         let kinds: Vec<_> = faults.iter().map(|fault| fault.kind.name()).collect();
         assert_eq!(kinds, [kind]);
-        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        let repair = unspool_model::edit::repair::RepairedSession::of(&log, TranscriptRole::Main);
         let left = unspool_model::view::check::faults(&repair.session);
         assert!(left.is_empty() && !repair.is_empty(), "{kind}");
     }
@@ -299,11 +303,11 @@ fn an_empty_text_inside_a_result_is_found_and_mended_and_the_rest_of_the_result_
         assert!(text.contains(plain), "{text}");
         let old = text.replace(plain, &format!(r#""content":{content}}}]"#));
         let log = Log::new(old);
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let faults = unspool_model::view::check::faults(&session);
         let kinds: Vec<_> = faults.iter().map(|fault| fault.kind.name()).collect();
         assert_eq!(kinds, ["empty_text"]);
-        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        let repair = unspool_model::edit::repair::RepairedSession::of(&log, TranscriptRole::Main);
         let mut written = String::new();
         repair.each(&log, |line| {
             written += std::str::from_utf8(line.bytes).unwrap();
@@ -329,14 +333,14 @@ fn an_api_error_at_the_end_is_found_and_one_that_the_conversation_passed_is_not(
         Log::new(lines.collect::<String>())
     };
     let kinds = |log: &Log| {
-        let session = Session::from_log(log, Role::Main);
+        let session = Session::from_log(log, TranscriptRole::Main);
         let faults = unspool_model::view::check::faults(&session);
         let kinds = faults.iter().map(|fault| fault.kind.name());
         kinds.collect::<Vec<_>>()
     };
     let ended = failed("you: hi\nclaude: one\nyou: again\nclaude: API Error: 529");
     assert_eq!(kinds(&ended), ["error_tail"]);
-    let repair = unspool_model::edit::repair::Repair::of(&ended, Role::Main);
+    let repair = unspool_model::edit::repair::RepairedSession::of(&ended, TranscriptRole::Main);
     assert!(unspool_model::view::check::faults(&repair.session).is_empty());
     let passed = failed("you: hi\nclaude: API Error: 529\nyou: again\nclaude: one");
     assert_eq!(kinds(&passed), [""; 0]);

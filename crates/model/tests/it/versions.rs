@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::{Profile, RuleChange, Rules};
+use unspool_model::view::client_profile::{ClientProfile, ClientRules, RuleChange};
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::conformance::observation::Outcome;
 use unspool_testkit::conformance::probes::{self, numbers};
 use unspool_testkit::conformance::reduce::{self, Texts};
@@ -18,15 +18,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn read(text: &str, texts: &Texts, profile: Profile) -> Outcome {
+fn read(text: &str, texts: &Texts, profile: ClientProfile) -> Outcome {
     let read = read_bytes(text);
     match messages::messages(&read.session, &read.log, profile) {
-        Resume::Messages(all) => {
+        ResumeResult::Messages(all) => {
             let all = serde_json::from_str(&messages::to_json(&all)).unwrap();
             Outcome::Sent(reduce::history(&all, texts))
         }
-        Resume::NoConversation => Outcome::None,
-        Resume::Hangs => Outcome::Hang,
+        ResumeResult::NoConversation => Outcome::None,
+        ResumeResult::Hangs => Outcome::Hang,
     }
 }
 
@@ -51,7 +51,7 @@ fn clients_of_all_versions_sent_what_we_say() {
     let mut missed = Vec::new();
     for of_version in seen.chunk_by(|one, other| one.version == other.version) {
         let version = &of_version[0].version;
-        let profile = Profile::for_version(version).unwrap();
+        let profile = ClientProfile::for_version(version).unwrap();
         let before = missed.len();
         for seen in of_version {
             let (text, texts, input) = &inputs[&seen.probe];
@@ -71,7 +71,7 @@ fn clients_of_all_versions_sent_what_we_say() {
 /// One row for each rule: what the oldest client does, then each change.
 fn table() -> String {
     let mut out = String::from("| rule | about | oldest | from then on |\n|---|---|---|---|\n");
-    let history = Rules::history();
+    let history = ClientRules::history();
     for rule in history.chunk_by(|one, other| one.rule == other.rule) {
         let value = |change: &RuleChange| {
             let short: String = change.value.chars().take(60).collect();

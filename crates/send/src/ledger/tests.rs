@@ -6,13 +6,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-const KEY: Key = Key([1; 8]);
-const OTHER: Key = Key([2; 8]);
+const KEY: ReceiverKey = ReceiverKey([1; 8]);
+const OTHER: ReceiverKey = ReceiverKey([2; 8]);
 
-fn sent(n: u64, content: u8) -> Note {
-    Note::Sent {
+fn sent(n: u64, content: u8) -> LedgerNote {
+    LedgerNote::Sent {
         trace: TraceId::of(&n.to_string()),
-        digest: Digest([content; 16]),
+        digest: TraceDigest([content; 16]),
         spans: 3,
         session: "5e55".into(),
     }
@@ -22,9 +22,9 @@ fn trace(n: u64) -> TraceId {
     TraceId::of(&n.to_string())
 }
 
-fn has(ledger: &Ledger, n: u64, content: u8) -> bool {
+fn has(ledger: &SendLedger, n: u64, content: u8) -> bool {
     let sent = ledger.sent(trace(n));
-    sent.is_some_and(|sent| sent.has(Digest([content; 16])))
+    sent.is_some_and(|sent| sent.has(TraceDigest([content; 16])))
 }
 
 fn folder() -> TempDir {
@@ -35,21 +35,21 @@ fn folder() -> TempDir {
 fn the_first_trace_that_a_span_was_sent_in_has_it() {
     let dir = folder();
     let [a, b, c] = ["msg_a", "msg_b", "msg_c"].map(SpanId::of);
-    let held = |n, spans: &[SpanId]| Note::Held {
+    let held = |n, spans: &[SpanId]| LedgerNote::Held {
         trace: trace(n),
         spans: spans.to_vec(),
     };
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
     ledger
         .note(&[held(1, &[a, b]), sent(1, 1), held(2, &[b, c]), held(3, &[])])
         .unwrap();
-    for ledger in [ledger, Ledger::open(dir.path(), KEY).unwrap()] {
+    for ledger in [ledger, SendLedger::open(dir.path(), KEY).unwrap()] {
         let holders = [a, b, c].map(|span| ledger.holder(span));
         let [one, two] = [1, 2].map(|n| Some(trace(n).start()));
         assert_eq!(holders, [one, one, two]);
         assert_eq!((ledger.len(), ledger.damaged()), (1, 0));
     }
-    let other = Ledger::open(dir.path(), OTHER).unwrap();
+    let other = SendLedger::open(dir.path(), OTHER).unwrap();
     assert_eq!(other.holder(a), None);
 }
 
@@ -59,25 +59,28 @@ fn what_was_noted_is_known_to_the_next_one_and_only_for_its_receiver() {
     let notes = [
         sent(1, 1),
         sent(1, 2),
-        Note::Before {
+        LedgerNote::Before {
             session: "a".into(),
             lines: 7,
         },
-        Note::Adopted,
-        Note::Due {
+        LedgerNote::Adopted,
+        LedgerNote::Due {
             path: "/x y\n/ü.jsonl".into(),
             open: true,
         },
     ];
-    Ledger::open(dir.path(), KEY).unwrap().note(&notes).unwrap();
-    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    SendLedger::open(dir.path(), KEY)
+        .unwrap()
+        .note(&notes)
+        .unwrap();
+    let ledger = SendLedger::open(dir.path(), KEY).unwrap();
     assert!(has(&ledger, 1, 1) && has(&ledger, 1, 2) && !has(&ledger, 1, 3));
     assert_eq!(&*ledger.sent(trace(1)).unwrap().session, "5e55");
     assert_eq!((ledger.before("a"), ledger.before("b")), (7, 0));
     assert!(ledger.adopted());
     let due: Vec<_> = ledger.due().collect();
     assert_eq!(due, [(Path::new("/x y\n/ü.jsonl"), true)]);
-    let other = Ledger::open(dir.path(), OTHER).unwrap();
+    let other = SendLedger::open(dir.path(), OTHER).unwrap();
     assert!(other.is_empty() && !other.adopted() && other.due().next().is_none());
 }
 
@@ -85,19 +88,19 @@ fn what_was_noted_is_known_to_the_next_one_and_only_for_its_receiver() {
 fn a_file_cut_anywhere_loses_only_what_was_cut_and_goes_on() {
     let dir = folder();
     let path = dir.path().join("ledger");
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
     for n in 0..4 {
         ledger.note(&[sent(n, 1)]).unwrap();
     }
     let whole = fs::read(&path).unwrap();
     for size in 0..whole.len() {
         fs::write(&path, &whole[..size]).unwrap();
-        let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+        let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
         let lines = whole[..size].iter().filter(|byte| **byte == b'\n').count();
         let known = (0..4).take_while(|n| has(&ledger, *n, 1)).count();
         assert_eq!(known, lines.saturating_sub(1), "cut at {size}");
         ledger.note(&[sent(9, 1)]).unwrap();
-        let ledger = Ledger::open(dir.path(), KEY).unwrap();
+        let ledger = SendLedger::open(dir.path(), KEY).unwrap();
         assert!(has(&ledger, 9, 1), "cut at {size}");
         assert_eq!(
             (ledger.len(), ledger.damaged()),
@@ -111,15 +114,18 @@ fn a_file_cut_anywhere_loses_only_what_was_cut_and_goes_on() {
 fn a_damaged_line_is_passed_over() {
     let dir = folder();
     let path = dir.path().join("ledger");
-    let notes: Vec<Note> = (0..3).map(|n| sent(n, 1)).collect();
-    Ledger::open(dir.path(), KEY).unwrap().note(&notes).unwrap();
+    let notes: Vec<LedgerNote> = (0..3).map(|n| sent(n, 1)).collect();
+    SendLedger::open(dir.path(), KEY)
+        .unwrap()
+        .note(&notes)
+        .unwrap();
     let whole = fs::read(&path).unwrap();
     let head = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for at in head..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
         fs::write(&path, bytes).unwrap();
-        let ledger = Ledger::open(dir.path(), KEY).unwrap();
+        let ledger = SendLedger::open(dir.path(), KEY).unwrap();
         let known = (0..3).filter(|n| has(&ledger, *n, 1)).count();
         // A newline that is none joins two lines; one too many cuts one in two.
         assert!((1..3).contains(&known), "flipped {at}: {known} known");
@@ -131,7 +137,7 @@ fn a_file_of_a_newer_version_is_left_alone() {
     let dir = folder();
     let path = dir.path().join("ledger");
     fs::write(&path, "unspool sent 2 0\nanything\n").unwrap();
-    let error = Ledger::open(dir.path(), KEY).unwrap_err();
+    let error = SendLedger::open(dir.path(), KEY).unwrap_err();
     assert!(error.to_string().contains("newer unspool"), "{error}");
     assert_eq!(
         fs::read(&path).unwrap(),
@@ -144,9 +150,9 @@ fn something_else_is_moved_away() {
     let dir = folder();
     let path = dir.path().join("ledger");
     fs::write(&path, vec![0; 100]).unwrap();
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
     ledger.note(&[sent(1, 1)]).unwrap();
-    assert!(has(&Ledger::open(dir.path(), KEY).unwrap(), 1, 1));
+    assert!(has(&SendLedger::open(dir.path(), KEY).unwrap(), 1, 1));
     assert_eq!(
         fs::read(path.with_extension("damaged")).unwrap(),
         vec![0; 100]
@@ -156,8 +162,8 @@ fn something_else_is_moved_away() {
 #[test]
 fn what_others_note_is_seen_at_once() {
     let dir = folder();
-    let mut one = Ledger::open(dir.path(), KEY).unwrap();
-    let mut two = Ledger::open(dir.path(), KEY).unwrap();
+    let mut one = SendLedger::open(dir.path(), KEY).unwrap();
+    let mut two = SendLedger::open(dir.path(), KEY).unwrap();
     one.note(&[sent(1, 1)]).unwrap();
     two.note(&[sent(2, 1)]).unwrap();
     assert!(has(&two, 1, 1) && !has(&one, 2, 1));
@@ -173,13 +179,13 @@ fn many_at_once_lose_nothing() {
             let folder = dir.path();
             scope.spawn(move || {
                 for n in 0..25 {
-                    let mut ledger = Ledger::open(folder, KEY).unwrap();
+                    let mut ledger = SendLedger::open(folder, KEY).unwrap();
                     ledger.note(&[sent(worker * 100 + n, 1)]).unwrap();
                 }
             });
         }
     });
-    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let ledger = SendLedger::open(dir.path(), KEY).unwrap();
     assert_eq!((ledger.len(), ledger.damaged()), (200, 0));
 }
 
@@ -187,27 +193,27 @@ fn many_at_once_lose_nothing() {
 fn a_file_that_is_mostly_old_is_written_anew_and_says_the_same() {
     let dir = folder();
     let path = dir.path().join("ledger");
-    let due = |n: u64, open| Note::Due {
+    let due = |n: u64, open| LedgerNote::Due {
         path: format!("/{n}").into(),
         open,
     };
-    let mut other = Ledger::open(dir.path(), OTHER).unwrap();
+    let mut other = SendLedger::open(dir.path(), OTHER).unwrap();
     other.note(&[sent(5, 9)]).unwrap();
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
-    let mut notes = vec![due(1, false), due(2, true), Note::Adopted];
+    let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
+    let mut notes = vec![due(1, false), due(2, true), LedgerNote::Adopted];
     for content in 0..30 {
         notes.extend((0..100).map(|n| sent(n, content)));
     }
-    notes.push(Note::Paid { path: "/1".into() });
+    notes.push(LedgerNote::Paid { path: "/1".into() });
     ledger.note(&notes).unwrap();
     let large = fs::metadata(&path).unwrap().len();
-    let mut new = Ledger::open(dir.path(), KEY).unwrap();
+    let mut new = SendLedger::open(dir.path(), KEY).unwrap();
     let small = fs::metadata(&path).unwrap().len();
     assert!(small * 4 < large, "{small} of {large}");
     assert!((0..100).all(|n| has(&new, n, 29) && has(&new, n, 26) && !has(&new, n, 25)));
     assert!(new.adopted());
     assert_eq!(new.due().collect::<Vec<_>>(), [(Path::new("/2"), true)]);
-    assert!(has(&Ledger::open(dir.path(), OTHER).unwrap(), 5, 9));
+    assert!(has(&SendLedger::open(dir.path(), OTHER).unwrap(), 5, 9));
     // One that knew the old file notices.
     ledger.note(&[sent(200, 1)]).unwrap();
     assert_eq!(ledger.len(), 101);
@@ -221,15 +227,15 @@ fn lines_of_an_older_program_about_a_path_with_a_token_go_and_nothing_that_was_s
     let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
     let path = PathBuf::from(format!("/p/{token}/s.jsonl"));
     let other = PathBuf::from("/p/t.jsonl");
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let mut ledger = SendLedger::open(dir.path(), KEY).unwrap();
     ledger.note(&[sent(1, 1), sent(1, 2), sent(2, 1)]).unwrap();
     let mut bytes = fs::read(dir.path().join("ledger")).unwrap();
     for path in [path.clone(), other.clone()] {
-        line::write(&mut bytes, KEY, &Note::Due { path, open: true });
+        ledger_line::write(&mut bytes, KEY, &LedgerNote::Due { path, open: true });
     }
-    line::write(&mut bytes, OTHER, &sent(3, 1));
+    ledger_line::write(&mut bytes, OTHER, &sent(3, 1));
     fs::write(dir.path().join("ledger"), bytes).unwrap();
-    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let ledger = SendLedger::open(dir.path(), KEY).unwrap();
     let due: BTreeSet<_> = ledger.due().map(|(path, _)| path.to_owned()).collect();
     assert_eq!(
         due,
@@ -238,21 +244,21 @@ fn lines_of_an_older_program_about_a_path_with_a_token_go_and_nothing_that_was_s
     );
     let text = fs::read_to_string(dir.path().join("ledger")).unwrap();
     assert!(!text.contains(&token), "{text}");
-    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let ledger = SendLedger::open(dir.path(), KEY).unwrap();
     assert!(has(&ledger, 1, 1) && has(&ledger, 1, 2) && has(&ledger, 2, 1));
     assert_eq!(ledger.due().collect::<Vec<_>>(), [(&*other, true)]);
-    assert!(has(&Ledger::open(dir.path(), OTHER).unwrap(), 3, 1));
+    assert!(has(&SendLedger::open(dir.path(), OTHER).unwrap(), 3, 1));
 }
 
 #[test]
 fn a_claim_is_held_by_one() {
     let dir = folder();
-    let first = Claim::attempt(dir.path(), 7).unwrap();
+    let first = SendClaim::attempt(dir.path(), 7).unwrap();
     assert!(first.is_some());
-    assert!(Claim::attempt(dir.path(), 7).unwrap().is_none());
-    assert!(Claim::attempt(dir.path(), 8).unwrap().is_some());
+    assert!(SendClaim::attempt(dir.path(), 7).unwrap().is_none());
+    assert!(SendClaim::attempt(dir.path(), 8).unwrap().is_some());
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| Claim::wait(dir.path(), 7).unwrap());
+        let waiting = scope.spawn(|| SendClaim::wait(dir.path(), 7).unwrap());
         drop(first);
         assert_eq!(waiting.join().unwrap().slot, 7);
     });
@@ -260,7 +266,9 @@ fn a_claim_is_held_by_one() {
 
 #[test]
 fn sessions_are_spread_over_the_locks() {
-    let slots: BTreeSet<u8> = (0..100).map(|n| Claim::slot(KEY, &n.to_string())).collect();
+    let slots: BTreeSet<u8> = (0..100)
+        .map(|n| SendClaim::slot(KEY, &n.to_string()))
+        .collect();
     assert!(slots.len() > 60, "{}", slots.len());
 }
 
@@ -270,7 +278,7 @@ fn files_are_for_nobody_else_to_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = folder();
     let new = dir.path().join("a/sent");
-    Ledger::open(&new, KEY)
+    SendLedger::open(&new, KEY)
         .unwrap()
         .note(&[sent(1, 1)])
         .unwrap();
@@ -285,10 +293,10 @@ fn files_are_for_nobody_else_to_read() {
 #[test]
 fn a_full_disk_is_said_and_nothing_counts_as_noted() {
     let dir = folder();
-    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let ledger = SendLedger::open(dir.path(), KEY).unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let why = ledger.append_to(full, b"x").unwrap_err();
-    let error = Error {
+    let error = LedgerError {
         doing: "write",
         path: ledger.path.clone(),
         why,

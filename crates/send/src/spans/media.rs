@@ -1,10 +1,10 @@
 //! Images and documents by reference: what they are, how large, and their hash.
 
 use serde_json::{Map, Value, json};
-use unspool_model::view::pieces::Media;
+use unspool_model::view::content_pieces::MediaPiece;
 
 /// What stands for the data of an image.
-pub(super) fn reference(media: &Media) -> Value {
+pub(super) fn reference(media: &MediaPiece) -> Value {
     let mut out = Map::new();
     out.insert("type".to_owned(), json!(media.kind));
     if let Some(media_type) = &media.media_type {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn no_data_leaves_the_machine() {
-        let media = Media {
+        let media = MediaPiece {
             kind: "image",
             media_type: Some("image/png".to_owned()),
             data: Some("QUJD".to_owned()),

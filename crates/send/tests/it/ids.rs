@@ -1,7 +1,7 @@
 //! The same turn has the same ids, wherever and whenever it is told.
 
-use unspool_send::id::{SpanId, TraceId};
-use unspool_send::spans::{Kind, Trace};
+use unspool_send::spans::{TraceSpanKind, TurnTrace};
+use unspool_send::trace_id::{SpanId, TraceId};
 use unspool_testkit::{corpus, script};
 
 use crate::tell::{Told, span};
@@ -11,7 +11,7 @@ const TALK: &str = "you: fix it
      result: Read a.rs ok
      claude: done";
 
-fn ids(trace: &Trace) -> Vec<SpanId> {
+fn ids(trace: &TurnTrace) -> Vec<SpanId> {
     trace.spans.iter().map(|span| span.id).collect()
 }
 
@@ -86,7 +86,7 @@ fn another_session_id_changes_no_id_and_no_digest() {
 fn a_turn_that_grew_has_the_same_ids_and_another_digest() {
     let lines = script::lines(TALK);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut last: Option<Trace> = None;
+    let mut last: Option<TurnTrace> = None;
     for end in 2..=lines.len() {
         let trace = Told::lines(&lines[..end]).only();
         if let Some(last) = last {
@@ -144,7 +144,8 @@ fn a_fork_does_not_make_a_second_trace_of_the_turns_it_repeats() {
 
 #[test]
 fn no_two_spans_of_all_recordings_share_an_id_unless_they_are_the_same() {
-    let mut known: std::collections::HashMap<SpanId, (Kind, Option<String>)> = Default::default();
+    let mut known: std::collections::HashMap<SpanId, (TraceSpanKind, Option<String>)> =
+        Default::default();
     for file in corpus::files() {
         if file.role != corpus::Role::Main {
             continue;

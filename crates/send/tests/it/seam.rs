@@ -4,31 +4,33 @@
 
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::seam;
-use unspool_send::spans::{Facts, Material, Options, Span, Trace, Traces, Words};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::split_point;
+use unspool_send::spans::{
+    SessionTurnTraces, SpanText, TraceFacts, TraceInput, TraceOptions, TraceSpan, TurnTrace,
+};
 use unspool_testkit::{corpus, graph, script};
 
 struct Told {
-    traces: Vec<(Trace, Vec<(Words, Words)>)>,
+    traces: Vec<(TurnTrace, Vec<(SpanText, SpanText)>)>,
     session: Session,
 }
 
 fn told(lines: &[&str], before: usize) -> Told {
     let log = Log::new(lines.concat());
-    let session = Session::from_log(&log, Role::Main);
-    let facts = Facts::default();
-    let material = Material {
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let facts = TraceFacts::default();
+    let material = TraceInput {
         session: &session,
         source: &log,
         agents: Vec::new(),
         runs: &[],
         prices: Prices::bundled(),
     };
-    let traces = Traces::new(material, &facts, Options::default()).behind(before);
-    let texts = |trace: &Trace| {
+    let traces = SessionTurnTraces::new(material, &facts, TraceOptions::default()).behind(before);
+    let texts = |trace: &TurnTrace| {
         let spans = trace.spans.iter();
-        let both = |span: &Span| (traces.read(&span.input), traces.read(&span.output));
+        let both = |span: &TraceSpan| (traces.read(&span.input), traces.read(&span.output));
         spans.map(both).collect()
     };
     let all = traces.iter().map(|trace| {
@@ -40,12 +42,12 @@ fn told(lines: &[&str], before: usize) -> Told {
 }
 
 /// Everything of a trace but where its texts stand.
-fn facts(trace: &Trace) -> String {
+fn facts(trace: &TurnTrace) -> String {
     let spans: Vec<String> = trace
         .spans
         .iter()
         .map(|span| {
-            let Span {
+            let TraceSpan {
                 id,
                 parent,
                 kind,
@@ -68,7 +70,7 @@ fn facts(trace: &Trace) -> String {
             )
         })
         .collect();
-    let Trace {
+    let TurnTrace {
         id,
         unanswered,
         n,
@@ -94,7 +96,7 @@ fn try_seams(name: &str, text: &str) -> usize {
     let mut joined = 0;
     for now in (1..=lines.len()).rev().step_by(lines.len().div_ceil(8)) {
         let then = told(&lines[..now], 0);
-        let Some(seam) = seam::last(&then.session, usize::MAX) else {
+        let Some(seam) = split_point::last(&then.session, usize::MAX) else {
             continue;
         };
         for later in (now..=lines.len()).step_by(lines.len().div_ceil(5)) {
@@ -149,10 +151,10 @@ fn the_end_of_a_strange_session_tells_what_the_whole_of_it_tells() {
     assert!(joined > 100, "{joined}");
 }
 
-fn seam_of(text: &str) -> (Vec<u8>, seam::Seam) {
+fn seam_of(text: &str) -> (Vec<u8>, split_point::SplitPoint) {
     let bytes = script::jsonl(text);
-    let session = Session::from_log(&Log::new(bytes.clone()), Role::Main);
-    let seam = seam::last(&session, usize::MAX).unwrap();
+    let session = Session::from_log(&Log::new(bytes.clone()), TranscriptRole::Main);
+    let seam = split_point::last(&session, usize::MAX).unwrap();
     (bytes, seam)
 }
 
@@ -162,7 +164,7 @@ fn joins(start: &str, more: &str) -> bool {
     let whole = script::jsonl(&format!("{start}{more}"));
     let rest = Session::from_log(
         &Log::new(whole[seam.offset as usize..].to_vec()),
-        Role::Main,
+        TranscriptRole::Main,
     );
     seam.joins(&rest)
 }

@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use unspool_send::id::SpanId;
-use unspool_send::spans::{Kind, Level, Place, Span, Trace, Traces};
+use unspool_send::spans::{
+    SessionTurnTraces, SpanTextLocation, TraceSpan, TraceSpanKind, TraceSpanLevel, TurnTrace,
+};
+use unspool_send::trace_id::SpanId;
 use unspool_testkit::corpus;
 
 use crate::tell::{Told, said, span};
@@ -142,12 +144,12 @@ impl Account {
 
 struct Side<'a> {
     name: String,
-    traces: &'a Traces<'a>,
-    all: &'a [Trace],
+    traces: &'a SessionTurnTraces<'a>,
+    all: &'a [TurnTrace],
 }
 
 impl Side<'_> {
-    fn find(&self, id: &str) -> Option<(&Trace, &Span)> {
+    fn find(&self, id: &str) -> Option<(&TurnTrace, &TraceSpan)> {
         let id = SpanId::of(id);
         let mut all = self.all.iter();
         all.find_map(|trace| Some((trace, trace.spans.iter().find(|span| span.id == id)?)))
@@ -175,10 +177,10 @@ impl Side<'_> {
         }
     }
 
-    fn root(&self, turn: &Turn, (trace, first): (&Trace, &Span), account: &mut Account) {
+    fn root(&self, turn: &Turn, (trace, first): (&TurnTrace, &TraceSpan), account: &mut Account) {
         let root = &trace.spans[0];
         let leads = leads(trace, first);
-        let named = root.kind == Kind::Agent && root.name == format!("Turn {}", trace.n);
+        let named = root.kind == TraceSpanKind::Agent && root.name == format!("Turn {}", trace.n);
         account.check("root", named && root.parent.is_none(), None, || {
             self.name.clone()
         });
@@ -208,7 +210,7 @@ impl Side<'_> {
                     .iter()
                     .skip_while(|other| other.id != span.id)
                     .skip(1);
-                let mut later = later.filter(|other| other.kind == Kind::Generation);
+                let mut later = later.filter(|other| other.kind == TraceSpanKind::Generation);
                 later
                     .any(|later| later.parent == Some(root.id))
                     .then_some(Reason::OtherCut)
@@ -224,11 +226,12 @@ impl Side<'_> {
         &self,
         turn: &Turn,
         reply: &Reply,
-        (trace, span): (&Trace, &Span),
+        (trace, span): (&TurnTrace, &TraceSpan),
         first: bool,
         account: &mut Account,
     ) {
-        let placed = span.kind == Kind::Generation && span.parent == Some(trace.spans[0].id);
+        let placed =
+            span.kind == TraceSpanKind::Generation && span.parent == Some(trace.spans[0].id);
         account.check(
             "generation",
             placed && span.name == reply.model,
@@ -244,7 +247,7 @@ impl Side<'_> {
             format!("{}: {words:?} is {ours:?}", self.name)
         });
         let leads = leads(trace, span);
-        let given = span.input != Place::None;
+        let given = span.input != SpanTextLocation::None;
         account.check(
             "input on the first generation only",
             given == leads,
@@ -272,7 +275,7 @@ impl Side<'_> {
         }
     }
 
-    fn usage(&self, reply: &Reply, span: &Span, account: &mut Account) {
+    fn usage(&self, reply: &Reply, span: &TraceSpan, account: &mut Account) {
         let Some(usage) = &reply.usage else {
             return account.check("usage", span.usage.is_none(), None, || self.name.clone());
         };
@@ -292,12 +295,12 @@ impl Side<'_> {
         });
     }
 
-    fn tool(&self, turn: &Turn, block: &Value, generation: &Span, account: &mut Account) {
+    fn tool(&self, turn: &Turn, block: &Value, generation: &TraceSpan, account: &mut Account) {
         let id = block["id"].as_str().unwrap_or_default();
         let Some((_, span)) = self.find(id) else {
             return account.check("tool", false, None, || format!("{} {id}", self.name));
         };
-        let placed = span.kind == Kind::Tool && span.parent == Some(generation.id);
+        let placed = span.kind == TraceSpanKind::Tool && span.parent == Some(generation.id);
         account.check("tool", placed && block["name"] == span.name, None, || {
             format!("{} {id}", self.name)
         });
@@ -331,7 +334,7 @@ impl Side<'_> {
             format!("{} {id}: {theirs} is {ours}", self.name)
         });
         let failed = result.is_some_and(|result| result["is_error"] == true);
-        let level = span.level == Level::Error;
+        let level = span.level == TraceSpanLevel::Error;
         account.check(
             "level of a tool",
             level == failed,
@@ -342,11 +345,11 @@ impl Side<'_> {
 }
 
 /// Whether a generation is the first under its parent.
-fn leads(trace: &Trace, span: &Span) -> bool {
+fn leads(trace: &TurnTrace, span: &TraceSpan) -> bool {
     let mut generations = trace
         .spans
         .iter()
-        .filter(|other| other.parent == span.parent && other.kind == Kind::Generation);
+        .filter(|other| other.parent == span.parent && other.kind == TraceSpanKind::Generation);
     generations.next().is_some_and(|other| other.id == span.id)
 }
 
@@ -393,11 +396,11 @@ fn every_observation_of_the_older_exporter_is_in_our_traces() {
         files += 1;
         let bytes = file.bytes();
         let told = Told::bytes(bytes.clone());
-        let traces = told.traces_by(unspool_send::spans::Options {
+        let traces = told.traces_by(unspool_send::spans::TraceOptions {
             redact: None,
             ..Default::default()
         });
-        let all: Vec<Trace> = traces.iter().collect();
+        let all: Vec<TurnTrace> = traces.iter().collect();
         let side = Side {
             name: file.name(),
             traces: &traces,

@@ -3,9 +3,12 @@
 use serde_json::Value;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::agents::AgentFile;
-use unspool_send::spans::{Facts, Material, Options, Place, Span, SubAgent, Trace, Traces};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::agents::SubAgentSession;
+use unspool_send::spans::{
+    SessionTurnTraces, SpanTextLocation, TraceFacts, TraceInput, TraceOptions, TraceSpan,
+    TraceSubAgent, TurnTrace,
+};
 use unspool_testkit::script;
 
 /// A transcript in memory, with those of its sub-agents.
@@ -13,7 +16,7 @@ pub struct Told {
     pub log: Log,
     pub session: Session,
     pub agents: Vec<Agent>,
-    pub facts: Facts,
+    pub facts: TraceFacts,
 }
 
 /// A sub-agent's file.
@@ -40,12 +43,12 @@ impl Told {
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Told {
         let log = Log::new(bytes);
         Told {
-            session: Session::from_log(&log, Role::Main),
+            session: Session::from_log(&log, TranscriptRole::Main),
             log,
             agents: Vec::new(),
-            facts: Facts {
+            facts: TraceFacts {
                 session: "the-session".to_owned(),
-                ..Facts::default()
+                ..TraceFacts::default()
             },
         }
     }
@@ -55,7 +58,7 @@ impl Told {
         let log = Log::new(bytes);
         self.agents.push(Agent {
             id: id.to_owned(),
-            session: Session::from_log(&log, Role::Agent),
+            session: Session::from_log(&log, TranscriptRole::Agent),
             log,
             kind: Some("Explore".to_owned()),
             call: call.map(str::to_owned),
@@ -64,14 +67,14 @@ impl Told {
     }
 
     /// Its traces.
-    pub fn traces(&self) -> Traces<'_> {
-        self.traces_by(Options::default())
+    pub fn traces(&self) -> SessionTurnTraces<'_> {
+        self.traces_by(TraceOptions::default())
     }
 
     /// Its traces, told in this way.
-    pub fn traces_by<'a>(&'a self, options: Options<'a>) -> Traces<'a> {
-        let agents = self.agents.iter().map(|agent| SubAgent {
-            file: AgentFile {
+    pub fn traces_by<'a>(&'a self, options: TraceOptions<'a>) -> SessionTurnTraces<'a> {
+        let agents = self.agents.iter().map(|agent| TraceSubAgent {
+            file: SubAgentSession {
                 id: &agent.id,
                 session: &agent.session,
                 kind: agent.kind.as_deref(),
@@ -82,23 +85,23 @@ impl Told {
             },
             source: &agent.log,
         });
-        let material = Material {
+        let material = TraceInput {
             session: &self.session,
             source: &self.log,
             agents: agents.collect(),
             runs: &[],
             prices: Prices::bundled(),
         };
-        Traces::new(material, &self.facts, options)
+        SessionTurnTraces::new(material, &self.facts, options)
     }
 
     /// All traces at once.
-    pub fn all(&self) -> Vec<Trace> {
+    pub fn all(&self) -> Vec<TurnTrace> {
         self.traces().iter().collect()
     }
 
     /// The only trace.
-    pub fn only(&self) -> Trace {
+    pub fn only(&self) -> TurnTrace {
         let mut all = self.all();
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -112,14 +115,14 @@ impl Told {
 }
 
 /// A place as JSON, or as a text.
-pub fn said(traces: &Traces<'_>, place: &Place) -> Option<Value> {
+pub fn said(traces: &SessionTurnTraces<'_>, place: &SpanTextLocation) -> Option<Value> {
     let words = traces.read(place);
     let object = words.object()?;
     Some(serde_json::from_str(&object).unwrap_or_else(|_| Value::from(&*object)))
 }
 
 /// The tree of a trace, a span a line.
-pub fn tree(traces: &Traces<'_>, trace: &Trace) -> String {
+pub fn tree(traces: &SessionTurnTraces<'_>, trace: &TurnTrace) -> String {
     let mut out = String::new();
     let mut stack = vec![(&trace.spans[0], 0)];
     while let Some((span, depth)) = stack.pop() {
@@ -132,7 +135,7 @@ pub fn tree(traces: &Traces<'_>, trace: &Trace) -> String {
         if span.level.name() != "DEFAULT" {
             out.push_str(&format!(" {}", span.level.name()));
         }
-        let text = |place: &Place| said(traces, place).map(|said| said.to_string());
+        let text = |place: &SpanTextLocation| said(traces, place).map(|said| said.to_string());
         out.extend(text(&span.input).map(|input| format!(" < {input}")));
         out.extend(text(&span.output).map(|output| format!(" > {output}")));
         out.push('\n');
@@ -140,14 +143,14 @@ pub fn tree(traces: &Traces<'_>, trace: &Trace) -> String {
             .spans
             .iter()
             .filter(|other| other.parent == Some(span.id));
-        let below: Vec<&Span> = below.collect();
+        let below: Vec<&TraceSpan> = below.collect();
         stack.extend(below.into_iter().rev().map(|span| (span, depth + 1)));
     }
     out
 }
 
 /// The first span with this name.
-pub fn span<'a>(trace: &'a Trace, name: &str) -> &'a Span {
+pub fn span<'a>(trace: &'a TurnTrace, name: &str) -> &'a TraceSpan {
     let found = trace.spans.iter().find(|span| span.name == name);
     found.unwrap_or_else(|| panic!("no span {name}"))
 }

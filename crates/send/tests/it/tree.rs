@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use unspool_model::time::Time;
-use unspool_send::spans::{Kind, Level, Options, Place, State};
+use unspool_send::spans::{
+    SpanTextLocation, TraceOptions, TraceSpanKind, TraceSpanLevel, TraceState,
+};
 use unspool_testkit::graph;
 use unspool_testkit::script;
 
@@ -54,7 +56,10 @@ fn a_call_without_a_result_has_a_null_output() {
     let trace = traces.turn(1).unwrap();
     let tool = span(&trace, "Bash");
     assert_eq!(said(&traces, &tool.output), Some(Value::Null));
-    assert_eq!((tool.level, tool.start), (Level::Default, tool.end));
+    assert_eq!(
+        (tool.level, tool.start),
+        (TraceSpanLevel::Default, tool.end)
+    );
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn lines_with_one_id_are_one_generation_with_the_usage_of_all_of_them() {
     let generations = trace
         .spans
         .iter()
-        .filter(|span| span.kind == Kind::Generation);
+        .filter(|span| span.kind == TraceSpanKind::Generation);
     let generations: Vec<_> = generations.collect();
     assert_eq!(generations.len(), 1);
     assert_eq!(generations[0].usage.unwrap().output, 42);
@@ -168,7 +173,7 @@ fn what_was_said_before_the_first_prompt_is_told_too() {
     let trace = alone.only();
     assert_eq!(
         (trace.n, trace.name().as_str(), trace.state),
-        (0, "Turn 0", State::Complete)
+        (0, "Turn 0", TraceState::Complete)
     );
     assert_eq!(trace.spans.len(), 2);
     let followed = Told::script(&format!(
@@ -223,7 +228,7 @@ fn a_generation_lasts_from_the_line_before_it_to_its_last_line() {
     let generations = trace
         .spans
         .iter()
-        .filter(|span| span.kind == Kind::Generation);
+        .filter(|span| span.kind == TraceSpanKind::Generation);
     let times: Vec<(f64, f64)> = generations
         .map(|span| (second(&told, span.start), second(&told, span.end)))
         .collect();
@@ -240,7 +245,10 @@ fn tools_that_ran_together_are_told_together() {
          claude: done",
     );
     let trace = told.only();
-    let tools = trace.spans.iter().filter(|span| span.kind == Kind::Tool);
+    let tools = trace
+        .spans
+        .iter()
+        .filter(|span| span.kind == TraceSpanKind::Tool);
     let times: Vec<(f64, f64)> = tools
         .map(|span| (second(&told, span.start), second(&told, span.end)))
         .collect();
@@ -263,7 +271,7 @@ fn without_times_there_are_none_and_nothing_is_now() {
             .iter()
             .all(|span| span.start.is_none() && span.end.is_none())
     );
-    assert_eq!(trace.state, State::Complete);
+    assert_eq!(trace.state, TraceState::Complete);
 }
 
 #[test]
@@ -293,29 +301,32 @@ fn the_time_on_the_line_counts_before_that_in_the_message() {
 #[test]
 fn a_turn_waits_until_somebody_answered() {
     let state = |script: &str| Told::script(script).all().last().unwrap().state;
-    assert_eq!(state("you: go"), State::Open);
-    assert_eq!(state("you: go\nclaude: [Bash ls]"), State::Open);
-    assert_eq!(state("you: go\nclaude: [Bash ls]\nresult: ok"), State::Open);
+    assert_eq!(state("you: go"), TraceState::Open);
+    assert_eq!(state("you: go\nclaude: [Bash ls]"), TraceState::Open);
+    assert_eq!(
+        state("you: go\nclaude: [Bash ls]\nresult: ok"),
+        TraceState::Open
+    );
     assert_eq!(
         state("you: go\nclaude: [Bash ls]\nresult: ok\nclaude: done"),
-        State::Complete
+        TraceState::Complete
     );
     assert_eq!(
         state("you: go\ninterrupt: [Request interrupted by user]"),
-        State::Complete
+        TraceState::Complete
     );
     assert_eq!(
         state("you: go\nclaude: [Bash ls]\nduration: 9"),
-        State::Complete
+        TraceState::Complete
     );
 }
 
 #[test]
 fn a_command_waits_until_it_printed_or_the_model_answered() {
     let state = |script: &str| Told::script(script).all().last().unwrap().state;
-    assert_eq!(state("command: /fix it"), State::Open);
-    assert_eq!(state("command: /fix it\nclaude: ok"), State::Complete);
-    assert_eq!(state("command: /cost\nstdout: $1"), State::Complete);
+    assert_eq!(state("command: /fix it"), TraceState::Open);
+    assert_eq!(state("command: /fix it\nclaude: ok"), TraceState::Complete);
+    assert_eq!(state("command: /cost\nstdout: $1"), TraceState::Complete);
 }
 
 #[test]
@@ -324,11 +335,11 @@ fn a_turn_that_others_follow_is_over_however_it_ended() {
     assert!(
         told.all()
             .iter()
-            .all(|trace| trace.state == State::Complete)
+            .all(|trace| trace.state == TraceState::Complete)
     );
     // A command that the client did alone is of little interest.
     let told = Told::script("command: /clear\nyou: two\nclaude: 2");
-    assert_eq!(told.all()[0].spans[0].level, Level::Debug);
+    assert_eq!(told.all()[0].spans[0].level, TraceSpanLevel::Debug);
 }
 
 // What else.
@@ -413,7 +424,7 @@ fn compactions_interrupts_errors_and_queued_prompts_are_events() {
     let events: Vec<(&str, &str)> = trace
         .spans
         .iter()
-        .filter(|span| span.kind == Kind::Event)
+        .filter(|span| span.kind == TraceSpanKind::Event)
         .map(|span| (&*span.name, span.level.name()))
         .collect();
     let all = [
@@ -427,7 +438,7 @@ fn compactions_interrupts_errors_and_queued_prompts_are_events() {
         queued,
         Some(json!({"role": "user", "content": "and this too"}))
     );
-    assert_eq!(trace.spans[0].level, Level::Warning);
+    assert_eq!(trace.spans[0].level, TraceSpanLevel::Warning);
     let compaction = span(&trace, "compaction");
     assert_eq!(key(&compaction.metadata, "trigger"), Some(&json!("auto")));
 }
@@ -440,7 +451,7 @@ fn a_turn_that_the_api_failed_is_an_error_and_a_retry_a_warning() {
         r#"{"type":"assistant","uuid":"c","parentUuid":"b","isApiErrorMessage":true,"message":{"id":"m","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"API Error: 529"}]}}"#,
     ]);
     let trace = told.only();
-    assert_eq!(trace.state, State::Complete);
+    assert_eq!(trace.state, TraceState::Complete);
     assert_eq!(
         told.tree(),
         r#"agent Turn 1 ERROR < {"role":"user","content":"hi"}
@@ -460,7 +471,7 @@ fn an_error_that_was_overcome_leaves_the_turn_as_it_is() {
         r#"{"type":"system","subtype":"api_error","uuid":"b","parentUuid":"a","error":{"message":"overloaded"},"retryAttempt":1,"maxRetries":10}"#,
         r#"{"type":"assistant","uuid":"c","parentUuid":"b","message":{"id":"m","model":"x","role":"assistant","content":[{"type":"text","text":"hello"}]}}"#,
     ]);
-    assert_eq!(told.only().spans[0].level, Level::Default);
+    assert_eq!(told.only().spans[0].level, TraceSpanLevel::Default);
 }
 
 #[test]
@@ -482,9 +493,9 @@ fn images_are_told_by_reference() {
 fn thinking_is_told_only_if_asked_for() {
     let told = Told::script("you: go\nthink: hmm, secret plan\nclaude: done");
     assert!(!told.tree().contains("secret plan"));
-    let traces = told.traces_by(Options {
+    let traces = told.traces_by(TraceOptions {
         thinking: true,
-        ..Options::default()
+        ..TraceOptions::default()
     });
     let trace = traces.turn(1).unwrap();
     assert!(tree(&traces, &trace).contains(r#"{"type":"thinking","thinking":"hmm, secret plan"}"#));
@@ -502,9 +513,9 @@ fn secrets_are_masked_unless_they_are_asked_for() {
     let masked = told.tree();
     assert!(!masked.contains(&token));
     assert_eq!(masked.matches("[REDACTED:github-pat]").count(), 5);
-    let traces = told.traces_by(Options {
+    let traces = told.traces_by(TraceOptions {
         redact: None,
-        ..Options::default()
+        ..TraceOptions::default()
     });
     assert!(tree(&traces, &traces.turn(1).unwrap()).contains(&token));
 }
@@ -554,16 +565,16 @@ fn a_sub_agent_inside_the_file_stands_under_its_call_too() {
     let agent = trace
         .spans
         .iter()
-        .find(|span| span.kind == Kind::Agent && span.parent.is_some());
+        .find(|span| span.kind == TraceSpanKind::Agent && span.parent.is_some());
     let agent = agent.unwrap();
     assert_eq!(agent.parent, Some(span(&trace, "Task").id));
-    let below: Vec<Kind> = trace
+    let below: Vec<TraceSpanKind> = trace
         .spans
         .iter()
         .filter(|span| span.parent == Some(agent.id))
         .map(|span| span.kind)
         .collect();
-    assert_eq!(below, [Kind::Generation]);
+    assert_eq!(below, [TraceSpanKind::Generation]);
 }
 
 #[test]
@@ -599,7 +610,7 @@ fn a_sub_agent_whose_file_is_gone_is_told_from_the_copies_in_its_session() {
     let agent = span(&trace, "general-purpose");
     assert_eq!(
         (agent.kind, agent.parent),
-        (Kind::Agent, Some(span(&trace, "Task").id))
+        (TraceSpanKind::Agent, Some(span(&trace, "Task").id))
     );
     let below = trace
         .spans
@@ -632,7 +643,7 @@ fn what_a_forked_sub_agent_repeats_of_its_session_is_told_once() {
     let generations = trace
         .spans
         .iter()
-        .filter(|span| span.kind == Kind::Generation);
+        .filter(|span| span.kind == TraceSpanKind::Generation);
     let ids: Vec<&str> = generations
         .filter_map(|span| span.origin.as_deref())
         .collect();
@@ -673,9 +684,9 @@ fn whatever_the_lines_are_a_trace_is_a_tree_whose_times_do_not_run_backwards() {
                 }
                 assert!(seen.insert(span.id), "{seed}");
                 assert!(span.end >= span.start, "{seed}");
-                let first = matches!(span.input, Place::Prompt { .. });
+                let first = matches!(span.input, SpanTextLocation::Prompt { .. });
                 assert!(
-                    first || span.kind != Kind::Agent || span.parent.is_some(),
+                    first || span.kind != TraceSpanKind::Agent || span.parent.is_some(),
                     "{seed}"
                 );
             }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use unspool_model::price::Prices;
 use unspool_model::session::{Message, Session};
-use unspool_send::spans::{Facts, Kind, Material, Options, SubAgent, Traces};
-use unspool_store::family::{self, Family};
+use unspool_send::spans::{
+    SessionTurnTraces, TraceFacts, TraceInput, TraceOptions, TraceSpanKind, TraceSubAgent,
+};
 use unspool_store::find;
-use unspool_store::read::Reader;
+use unspool_store::read::SessionReader;
+use unspool_store::session_with_agents::{self, SessionWithAgents};
 use unspool_testkit::{corpus, tree};
 
 /// Messages by id, with their output.
@@ -28,7 +30,7 @@ fn take(all: &mut Messages, session: &Session, messages: &[Message]) {
 }
 
 /// What the files say.
-fn said(family: &Family) -> Messages {
+fn said(family: &SessionWithAgents) -> Messages {
     let mut all = Messages::new();
     take(
         &mut all,
@@ -49,13 +51,13 @@ fn said(family: &Family) -> Messages {
 }
 
 /// What is told.
-fn told(family: &Family) -> Messages {
-    let facts = Facts::default();
-    let agents = family.agents.iter().map(|agent| SubAgent {
+fn told(family: &SessionWithAgents) -> Messages {
+    let facts = TraceFacts::default();
+    let agents = family.agents.iter().map(|agent| TraceSubAgent {
         file: agent.listed(),
         source: &agent.loaded.source,
     });
-    let material = Material {
+    let material = TraceInput {
         session: &family.main.session,
         source: &family.main.source,
         agents: agents.collect(),
@@ -63,11 +65,11 @@ fn told(family: &Family) -> Messages {
         prices: Prices::bundled(),
     };
     let mut all = Messages::new();
-    for trace in Traces::new(material, &facts, Options::default()).iter() {
+    for trace in SessionTurnTraces::new(material, &facts, TraceOptions::default()).iter() {
         for span in trace
             .spans
             .into_iter()
-            .filter(|span| span.kind == Kind::Generation)
+            .filter(|span| span.kind == TraceSpanKind::Generation)
         {
             let output = span.usage.map_or(0, |usage| usage.output);
             let twice = all.insert(span.origin.unwrap_or_default(), output);
@@ -83,7 +85,12 @@ fn compare(config: &Path) -> usize {
     found.identify_agents();
     let mut messages = 0;
     for file in &found.sessions {
-        let family = family::family_by(&Reader::default(), &found, file).unwrap();
+        let family = session_with_agents::read_session_with_agents_by(
+            &SessionReader::default(),
+            &found,
+            file,
+        )
+        .unwrap();
         let (said, told) = (said(&family), told(&family));
         let lost: Vec<_> = said
             .iter()

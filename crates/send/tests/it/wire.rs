@@ -7,15 +7,15 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::{Value, json};
-use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
-use unspool_send::spans::{Options, Traces};
+use unspool_send::otlp::{OtlpLimits, OtlpPacker, OtlpRequest, OtlpResource, TextAttributes};
+use unspool_send::spans::{SessionTurnTraces, TraceOptions};
 use unspool_testkit::{corpus, graph};
 
 use crate::tell::Told;
 
 /// All requests that a session gives.
-fn pack(traces: &Traces<'_>, limits: Limits) -> Vec<Batch> {
-    let mut packer = Packer::new(limits, &Resource::default());
+fn pack(traces: &SessionTurnTraces<'_>, limits: OtlpLimits) -> Vec<OtlpRequest> {
+    let mut packer = OtlpPacker::new(limits, &OtlpResource::default());
     let mut batches = Vec::new();
     for trace in traces.iter() {
         let mut full = |batch| -> Result<(), ()> {
@@ -29,7 +29,7 @@ fn pack(traces: &Traces<'_>, limits: Limits) -> Vec<Batch> {
 }
 
 /// The spans of a request, as a receiver reads them.
-fn received(batch: &Batch) -> Vec<Span> {
+fn received(batch: &OtlpRequest) -> Vec<Span> {
     let bytes = batch.encode();
     assert_eq!(bytes.len(), batch.bytes());
     let request = ExportTraceServiceRequest::decode(bytes.as_slice()).unwrap();
@@ -41,7 +41,7 @@ fn received(batch: &Batch) -> Vec<Span> {
 }
 
 fn spans(told: &Told) -> Vec<Span> {
-    let batches = pack(&told.traces(), Limits::default());
+    let batches = pack(&told.traces(), OtlpLimits::default());
     batches.iter().flat_map(received).collect()
 }
 
@@ -112,7 +112,7 @@ fn the_session_is_the_one_that_the_caller_set() {
     let traces = told.traces();
     let mut trace = traces.turn(1).unwrap();
     trace.session = "the-oldest".to_owned();
-    let mut packer = Packer::new(Limits::default(), &Resource::default());
+    let mut packer = OtlpPacker::new(OtlpLimits::default(), &OtlpResource::default());
     packer
         .add(&traces, &trace, &mut |_| -> Result<(), ()> { Err(()) })
         .unwrap();
@@ -248,13 +248,13 @@ fn a_missing_result_is_null() {
 #[test]
 fn texts_can_be_told_under_fewer_names() {
     let told = told();
-    let limits = Limits {
-        texts: Texts {
+    let limits = OtlpLimits {
+        texts: TextAttributes {
             langfuse: true,
             gen_ai: false,
             open_inference: false,
         },
-        ..Limits::default()
+        ..OtlpLimits::default()
     };
     let batch = &pack(&told.traces(), limits)[0];
     let spans = received(batch);
@@ -286,9 +286,9 @@ fn requests_stay_below_the_limit_and_keep_the_order() {
         .collect();
     let told = Told::script(&turns.join("\n"));
     let traces = told.traces();
-    let limits = Limits {
+    let limits = OtlpLimits {
         bytes: 20_000,
-        ..Limits::default()
+        ..OtlpLimits::default()
     };
     let batches = pack(&traces, limits);
     assert!(batches.len() > 10);
@@ -322,9 +322,9 @@ fn a_trace_ends_in_the_request_that_holds_its_last_span() {
         "you: go\n{}claude: done",
         "claude: [Bash ls]\nresult: ok\n".repeat(50)
     ));
-    let limits = Limits {
+    let limits = OtlpLimits {
         bytes: 10_000,
-        ..Limits::default()
+        ..OtlpLimits::default()
     };
     let batches = pack(&told.traces(), limits);
     let (last, before) = batches.split_last().unwrap();
@@ -340,9 +340,9 @@ fn a_span_larger_than_a_request_is_told_with_shorter_texts() {
         "y".repeat(90_000),
         "z".repeat(500_000)
     ));
-    let limits = Limits {
+    let limits = OtlpLimits {
         bytes: 30_000,
-        ..Limits::default()
+        ..OtlpLimits::default()
     };
     let batches = pack(&told.traces(), limits);
     assert!(batches.iter().all(|batch| batch.bytes() <= 30_000));
@@ -370,9 +370,9 @@ fn thousands_of_short_texts_do_not_make_a_request_too_large() {
             items.join(",")
         ),
     ]);
-    let limits = Limits {
+    let limits = OtlpLimits {
         bytes: 8_000,
-        ..Limits::default()
+        ..OtlpLimits::default()
     };
     let batches = pack(&told.traces(), limits);
     assert!(batches.iter().all(|batch| batch.bytes() <= 8_000));
@@ -388,11 +388,11 @@ fn thousands_of_short_texts_do_not_make_a_request_too_large() {
 #[test]
 fn texts_are_cut_where_somebody_asked_for_it() {
     let told = Told::script("you: a long question\nclaude: a long answer");
-    let traces = told.traces_by(Options {
+    let traces = told.traces_by(TraceOptions {
         max_chars: Some(6),
-        ..Options::default()
+        ..TraceOptions::default()
     });
-    let span = &received(&pack(&traces, Limits::default())[0])[0];
+    let span = &received(&pack(&traces, OtlpLimits::default())[0])[0];
     let has = attributes(span);
     assert_eq!(has["input.value"], "a long… [9 more characters]");
 }
@@ -400,7 +400,7 @@ fn texts_are_cut_where_somebody_asked_for_it() {
 #[test]
 fn a_request_falls_into_halves_until_one_span_is_left() {
     let told = told();
-    let batch = pack(&told.traces(), Limits::default()).remove(0);
+    let batch = pack(&told.traces(), OtlpLimits::default()).remove(0);
     let whole = received(&batch);
     let mut parts = vec![batch];
     let mut singles = Vec::new();
@@ -419,17 +419,17 @@ fn a_request_falls_into_halves_until_one_span_is_left() {
 
 #[test]
 fn the_resource_says_who_sends() {
-    let resource = Resource {
+    let resource = OtlpResource {
         host: Some("box".to_owned()),
         more: vec![
             ("service.name".to_owned(), "mine".to_owned()),
             ("team".to_owned(), "x".to_owned()),
         ],
-        ..Resource::default()
+        ..OtlpResource::default()
     };
     let told = told();
     let traces = told.traces();
-    let mut packer = Packer::new(Limits::default(), &resource);
+    let mut packer = OtlpPacker::new(OtlpLimits::default(), &resource);
     packer
         .add(&traces, &traces.turn(1).unwrap(), &mut |_| -> Result<
             (),

@@ -9,36 +9,44 @@ mod call;
 mod code;
 mod csp;
 mod escape;
+mod markdown_html;
 mod page;
-mod prose;
 
-pub(crate) use prose::is_safe;
+pub(crate) use markdown_html::is_safe;
 
 use std::io;
 
-use unspool_model::view::outcome::Outcome;
-use unspool_model::view::transcript::{Body, Hook, Item, Note, Prompt, TurnHead};
+use unspool_model::view::tool_outcome::ToolCallOutcome;
+use unspool_model::view::transcript::{
+    FailedHook, ItemBody, TranscriptItem, TranscriptNote, TranscriptPrompt, TurnHead,
+};
 use unspool_model::view::turns::CallStatus;
 
-use self::escape::Html;
-use super::{Known, Options, Pages, Whole, cut_note, is_told, shows};
-use crate::amount;
+use self::escape::HtmlWriter;
+use super::{
+    DocumentContext, DocumentOptions, DocumentSource, DocumentWriter, cut_note, is_told, shows,
+};
+use crate::format;
 use crate::text;
-use crate::wire::session::SessionRow;
+use crate::wire::session::SessionJson;
 
 /// Writes a session as a page.
-pub fn write(out: &mut dyn io::Write, whole: &Whole<'_>, options: &Options) -> io::Result<()> {
-    super::write_pages(out, whole, &Style(options), options)
+pub fn write(
+    out: &mut dyn io::Write,
+    whole: &DocumentSource<'_>,
+    options: &DocumentOptions,
+) -> io::Result<()> {
+    super::write_pages(out, whole, &HtmlDocumentWriter(options), options)
 }
 
 /// Markdown as safe HTML, to stand in a page of ours.
 pub fn prose(text: &str) -> String {
-    fragment(|html| prose::markdown(html, text))
+    fragment(|html| markdown_html::markdown(html, text))
 }
 
 /// Text as it was typed as safe HTML, its addresses as links.
 pub fn typed(text: &str) -> String {
-    fragment(|html| prose::typed(html, text))
+    fragment(|html| markdown_html::typed(html, text))
 }
 
 /// What a program printed as safe HTML, its colours as classes.
@@ -46,9 +54,9 @@ pub fn printed(text: &str) -> String {
     fragment(|html| ansi::write(html, text))
 }
 
-fn fragment(write: impl FnOnce(&mut Html<'_>) -> io::Result<()>) -> String {
+fn fragment(write: impl FnOnce(&mut HtmlWriter<'_>) -> io::Result<()>) -> String {
     let mut out = Vec::new();
-    let mut html = Html::new(&mut out);
+    let mut html = HtmlWriter::new(&mut out);
     // Writing to memory cannot fail.
     let _ = write(&mut html).and_then(|()| html.flush());
     String::from_utf8(out).unwrap_or_default()
@@ -57,42 +65,42 @@ fn fragment(write: impl FnOnce(&mut Html<'_>) -> io::Result<()>) -> String {
 /// Writes the index of a folder of pages.
 pub(super) fn index(
     out: &mut dyn io::Write,
-    rows: &[(String, SessionRow)],
-    options: &Options,
+    rows: &[(String, SessionJson)],
+    options: &DocumentOptions,
 ) -> io::Result<()> {
-    Style(options).page(out, |page| page.index(rows))
+    HtmlDocumentWriter(options).page(out, |page| page.index(rows))
 }
 
 /// A page while it is written, or a part of one.
-struct Page<'a> {
-    html: Html<'a>,
-    options: &'a Options,
-    known: Known,
+struct HtmlPage<'a> {
+    html: HtmlWriter<'a>,
+    options: &'a DocumentOptions,
+    known: DocumentContext,
     nested: bool,
 }
 
 /// How pages look.
-struct Style<'a>(&'a Options);
+struct HtmlDocumentWriter<'a>(&'a DocumentOptions);
 
-impl Style<'_> {
+impl HtmlDocumentWriter<'_> {
     /// Writes a page or a part of one.
     fn page(
         &self,
         out: &mut dyn io::Write,
-        write: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
+        write: impl FnOnce(&mut HtmlPage<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.knowing(out, &mut Known::default(), write)
+        self.knowing(out, &mut DocumentContext::default(), write)
     }
 
     /// The same, given what the parts before it said.
     fn knowing(
         &self,
         out: &mut dyn io::Write,
-        known: &mut Known,
-        write: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
+        known: &mut DocumentContext,
+        write: impl FnOnce(&mut HtmlPage<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut page = Page {
-            html: Html::new(out),
+        let mut page = HtmlPage {
+            html: HtmlWriter::new(out),
             options: self.0,
             known: std::mem::take(known),
             nested: false,
@@ -103,12 +111,17 @@ impl Style<'_> {
     }
 }
 
-impl Pages for Style<'_> {
-    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()> {
+impl DocumentWriter for HtmlDocumentWriter<'_> {
+    fn begin(&self, out: &mut dyn io::Write, whole: &DocumentSource<'_>) -> io::Result<()> {
         self.page(out, |page| page.head(whole))
     }
 
-    fn part(&self, out: &mut dyn io::Write, items: &[Item], mut known: Known) -> io::Result<()> {
+    fn part(
+        &self,
+        out: &mut dyn io::Write,
+        items: &[TranscriptItem],
+        mut known: DocumentContext,
+    ) -> io::Result<()> {
         self.knowing(out, &mut known, |page| page.part(items))
     }
 
@@ -116,8 +129,8 @@ impl Pages for Style<'_> {
         &self,
         out: &mut dyn io::Write,
         name: &str,
-        items: &[Item],
-        known: &mut Known,
+        items: &[TranscriptItem],
+        known: &mut DocumentContext,
     ) -> io::Result<()> {
         self.knowing(out, known, |page| page.loose(name, items))
     }
@@ -129,7 +142,7 @@ impl Pages for Style<'_> {
 
 /// Where an item stands in a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ItemPlacement {
     /// Always to be seen.
     Open,
     /// Seen if it is the last word.
@@ -138,36 +151,36 @@ enum Place {
     Work,
 }
 
-fn place(item: &Item) -> Place {
+fn place(item: &TranscriptItem) -> ItemPlacement {
     match &item.body {
-        Body::Reply { .. } => Place::Word,
-        Body::Call(call) => match call.outcome {
-            Outcome::Asked(_) | Outcome::Plan(_) => Place::Open,
-            _ => Place::Work,
+        ItemBody::Reply { .. } => ItemPlacement::Word,
+        ItemBody::Call(call) => match call.outcome {
+            ToolCallOutcome::Asked(_) | ToolCallOutcome::Plan(_) => ItemPlacement::Open,
+            _ => ItemPlacement::Work,
         },
-        Body::Thinking { .. }
-        | Body::Orphan { .. }
-        | Body::Hook(_)
-        | Body::Notes(_)
-        | Body::Unknown { .. } => Place::Work,
-        Body::Turn(_)
-        | Body::Prompt(_)
-        | Body::Queued { .. }
-        | Body::Interrupt { .. }
-        | Body::Compaction { .. }
-        | Body::Summary { .. }
-        | Body::ApiError { .. }
-        | Body::Command { .. }
-        | Body::Notice { .. }
-        | Body::Fault { .. } => Place::Open,
+        ItemBody::Thinking { .. }
+        | ItemBody::Orphan { .. }
+        | ItemBody::Hook(_)
+        | ItemBody::Notes(_)
+        | ItemBody::Unknown { .. } => ItemPlacement::Work,
+        ItemBody::Turn(_)
+        | ItemBody::Prompt(_)
+        | ItemBody::Queued { .. }
+        | ItemBody::Interrupt { .. }
+        | ItemBody::Compaction { .. }
+        | ItemBody::Summary { .. }
+        | ItemBody::ApiError { .. }
+        | ItemBody::Command { .. }
+        | ItemBody::Notice { .. }
+        | ItemBody::Fault { .. } => ItemPlacement::Open,
     }
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// A turn, or what stands before the first one.
-    fn part(&mut self, items: &[Item]) -> io::Result<()> {
+    fn part(&mut self, items: &[TranscriptItem]) -> io::Result<()> {
         let head = items.first().and_then(|item| match &item.body {
-            Body::Turn(head) => Some((head, item)),
+            ItemBody::Turn(head) => Some((head, item)),
             _ => None,
         });
         match head {
@@ -184,7 +197,7 @@ impl Page<'_> {
     }
 
     /// A sub-agent that stands under no call.
-    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
+    fn loose(&mut self, name: &str, items: &[TranscriptItem]) -> io::Result<()> {
         self.html
             .raw("<section class=\"turn loose\"><h2 class=\"head\">Sub-agent ")?;
         self.html.text(name)?;
@@ -193,7 +206,7 @@ impl Page<'_> {
         self.html.raw("</section>\n")
     }
 
-    fn open_turn(&mut self, head: &TurnHead, item: &Item) -> io::Result<()> {
+    fn open_turn(&mut self, head: &TurnHead, item: &TranscriptItem) -> io::Result<()> {
         self.html.raw("<section class=\"turn")?;
         if !head.live {
             self.html.raw(" rewound")?;
@@ -206,7 +219,7 @@ impl Page<'_> {
         self.html.number(head.n)?;
         self.html.raw("</a>")?;
         if let Some(at) = item.at {
-            let day = amount::day(at, &self.options.zone);
+            let day = format::day(at, &self.options.zone);
             self.html.raw(" <time datetime=\"")?;
             self.html.text(&at.to_string())?;
             self.html.raw("\">")?;
@@ -214,7 +227,7 @@ impl Page<'_> {
                 self.html.text(&day)?;
                 self.html.raw(" ")?;
             }
-            self.html.text(&amount::clock(at, &self.options.zone))?;
+            self.html.text(&format::clock(at, &self.options.zone))?;
             self.html.raw("</time>")?;
         }
         if !head.live {
@@ -224,12 +237,12 @@ impl Page<'_> {
     }
 
     /// The items of a turn: what is always seen, and between that the work, folded.
-    fn turn(&mut self, items: &[Item], duration: Option<u64>) -> io::Result<()> {
+    fn turn(&mut self, items: &[TranscriptItem], duration: Option<u64>) -> io::Result<()> {
         let detail = self.options.detail;
-        let mut run: Vec<&Item> = Vec::new();
+        let mut run: Vec<&TranscriptItem> = Vec::new();
         let mut duration = duration.filter(|ms| *ms > 0);
         for item in items.iter().filter(|item| shows(detail, item)) {
-            if place(item) != Place::Open {
+            if place(item) != ItemPlacement::Open {
                 run.push(item);
                 continue;
             }
@@ -240,19 +253,23 @@ impl Page<'_> {
     }
 
     /// Work, and the words behind it.
-    fn run(&mut self, run: &mut Vec<&Item>, duration: &mut Option<u64>) -> io::Result<()> {
-        let is_work = |item: &&Item| match &item.body {
-            Body::Notes(_) => false,
-            _ => place(item) == Place::Work,
+    fn run(
+        &mut self,
+        run: &mut Vec<&TranscriptItem>,
+        duration: &mut Option<u64>,
+    ) -> io::Result<()> {
+        let is_work = |item: &&TranscriptItem| match &item.body {
+            ItemBody::Notes(_) => false,
+            _ => place(item) == ItemPlacement::Work,
         };
         let end = run.iter().rposition(is_work).map_or(0, |at| at + 1);
         let (mut folded, rest) = run.split_at(end);
-        let notes: Vec<&Item> = rest
+        let notes: Vec<&TranscriptItem> = rest
             .iter()
             .copied()
-            .filter(|item| place(item) == Place::Work)
+            .filter(|item| place(item) == ItemPlacement::Work)
             .collect();
-        let all: Vec<&Item>;
+        let all: Vec<&TranscriptItem>;
         if !notes.is_empty() {
             all = folded.iter().copied().chain(notes).collect();
             folded = &all;
@@ -260,7 +277,10 @@ impl Page<'_> {
         if !folded.is_empty() {
             self.fold(folded, duration.take())?;
         }
-        for item in rest.iter().filter(|item| place(item) == Place::Word) {
+        for item in rest
+            .iter()
+            .filter(|item| place(item) == ItemPlacement::Word)
+        {
             self.step(item)?;
         }
         run.clear();
@@ -268,12 +288,12 @@ impl Page<'_> {
     }
 
     /// Work behind one line that says what it was.
-    fn fold(&mut self, items: &[&Item], duration: Option<u64>) -> io::Result<()> {
+    fn fold(&mut self, items: &[&TranscriptItem], duration: Option<u64>) -> io::Result<()> {
         self.html.raw("<details class=\"work\"><summary>")?;
         self.pills(items)?;
         if let Some(ms) = duration {
             self.html.raw("<span class=\"took\">")?;
-            self.html.text(&amount::duration(ms))?;
+            self.html.text(&format::duration(ms))?;
             self.html.raw("</span>")?;
         }
         self.html.raw("</summary>\n<div class=\"steps\">\n")?;
@@ -284,20 +304,22 @@ impl Page<'_> {
     }
 
     /// How many calls of which tool, how many failed, and what else there was.
-    fn pills(&mut self, items: &[&Item]) -> io::Result<()> {
+    fn pills(&mut self, items: &[&TranscriptItem]) -> io::Result<()> {
         let mut tools: Vec<(&str, u64)> = Vec::new();
         let (mut failed, mut thoughts, mut others) = (0, 0, 0);
         for item in items {
             match &item.body {
-                Body::Call(call) => {
+                ItemBody::Call(call) => {
                     failed += u64::from(call.status == CallStatus::Error);
                     match tools.iter_mut().find(|(name, _)| *name == call.name) {
                         Some((_, count)) => *count += 1,
                         None => tools.push((&call.name, 1)),
                     }
                 }
-                Body::Thinking { .. } => thoughts += 1,
-                Body::Notes(notes) => others += notes.iter().filter(|note| is_told(note)).count(),
+                ItemBody::Thinking { .. } => thoughts += 1,
+                ItemBody::Notes(notes) => {
+                    others += notes.iter().filter(|note| is_told(note)).count()
+                }
                 _ => {}
             }
         }
@@ -317,8 +339,8 @@ impl Page<'_> {
         if tools.is_empty() || thoughts > 0 {
             let what = match (thoughts, others) {
                 (0, 0) => "details".to_owned(),
-                (0, notes) => amount::count(notes as u64, "note"),
-                (thoughts, _) => amount::count(thoughts, "thought"),
+                (0, notes) => format::count(notes as u64, "note"),
+                (thoughts, _) => format::count(thoughts, "thought"),
             };
             self.html.raw("<span class=\"pill dim\">")?;
             self.html.text(&what)?;
@@ -328,7 +350,7 @@ impl Page<'_> {
     }
 
     /// Items one after the other, as they stand in a sub-agent.
-    fn steps(&mut self, items: &[Item]) -> io::Result<()> {
+    fn steps(&mut self, items: &[TranscriptItem]) -> io::Result<()> {
         let outer = std::mem::replace(&mut self.nested, true);
         let known = self.known.inside();
         let detail = self.options.detail;
@@ -340,20 +362,20 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn step(&mut self, item: &Item) -> io::Result<()> {
+    fn step(&mut self, item: &TranscriptItem) -> io::Result<()> {
         match &item.body {
-            Body::Turn(_) => Ok(()),
-            Body::Prompt(prompt) => self.prompt(prompt),
-            Body::Queued { text } => self.queued(text),
-            Body::Reply { text, model } => self.reply(text, model.as_deref()),
-            Body::Thinking { text, chars } => self.thinking(text, *chars),
-            Body::Call(call) => self.call(call),
-            Body::Orphan {
+            ItemBody::Turn(_) => Ok(()),
+            ItemBody::Prompt(prompt) => self.prompt(prompt),
+            ItemBody::Queued { text } => self.queued(text),
+            ItemBody::Reply { text, model } => self.reply(text, model.as_deref()),
+            ItemBody::Thinking { text, chars } => self.thinking(text, *chars),
+            ItemBody::Call(call) => self.call(call),
+            ItemBody::Orphan {
                 call,
                 text,
                 is_error,
             } => self.orphan(call, text, *is_error),
-            Body::Interrupt { tool } => self.mark(
+            ItemBody::Interrupt { tool } => self.mark(
                 "mark warn",
                 if *tool {
                     "Interrupted at a tool call"
@@ -361,35 +383,37 @@ impl Page<'_> {
                     "Interrupted"
                 },
             ),
-            Body::Compaction {
+            ItemBody::Compaction {
                 micro,
                 trigger,
                 before,
                 after,
             } => self.compaction(*micro, trigger.as_deref(), *before, *after),
-            Body::Summary { text } => {
-                let size = amount::count(text.chars().count() as u64, "character");
+            ItemBody::Summary { text } => {
+                let size = format::count(text.chars().count() as u64, "character");
                 self.folded("sum", &format!("Continued from a summary of {size}"), text)
             }
-            Body::ApiError { text, attempt } => self.api_error(text, *attempt),
-            Body::Hook(hook) => self.hook(hook),
-            Body::Command {
+            ItemBody::ApiError { text, attempt } => self.api_error(text, *attempt),
+            ItemBody::Hook(hook) => self.hook(hook),
+            ItemBody::Command {
                 command,
                 output,
                 is_error,
             } => self.command(command.as_deref(), output, *is_error),
-            Body::Notice { text } => {
+            ItemBody::Notice { text } => {
                 self.html.raw("<div class=\"notice\">")?;
                 self.typed(text)?;
                 self.html.raw("</div>\n")
             }
-            Body::Notes(notes) => self.notes(notes),
-            Body::Unknown { label } => self.mark("mark", &format!("Unknown kind of line: {label}")),
-            Body::Fault { detail } => self.mark("mark warn", detail),
+            ItemBody::Notes(notes) => self.notes(notes),
+            ItemBody::Unknown { label } => {
+                self.mark("mark", &format!("Unknown kind of line: {label}"))
+            }
+            ItemBody::Fault { detail } => self.mark("mark warn", detail),
         }
     }
 
-    fn prompt(&mut self, prompt: &Prompt) -> io::Result<()> {
+    fn prompt(&mut self, prompt: &TranscriptPrompt) -> io::Result<()> {
         self.html.raw(if self.nested {
             "<div class=\"prompt told\">"
         } else {
@@ -421,14 +445,14 @@ impl Page<'_> {
         let (text, left) = self.cut(text);
         let (start, rest) = long(text, if self.nested { 12 } else { 40 });
         self.html.raw("<div class=\"text\">")?;
-        prose::typed(&mut self.html, start)?;
+        markdown_html::typed(&mut self.html, start)?;
         self.html.raw("</div>")?;
         if !rest.is_empty() {
             self.html.raw("<details class=\"more\"><summary>")?;
-            let lines = amount::count(rest.lines().count() as u64, "more line");
+            let lines = format::count(rest.lines().count() as u64, "more line");
             self.html.text(&lines)?;
             self.html.raw("</summary><div class=\"text\">")?;
-            prose::typed(&mut self.html, rest)?;
+            markdown_html::typed(&mut self.html, rest)?;
             self.html.raw("</div></details>")?;
         }
         self.left_out(left)
@@ -447,7 +471,7 @@ impl Page<'_> {
         if text.is_empty() {
             return self.mark("mark think", "Thought (text not recorded)");
         }
-        let size = amount::count(chars as u64, "character");
+        let size = format::count(chars as u64, "character");
         self.folded("think", &format!("Thought for {size}"), text)
     }
 
@@ -487,11 +511,11 @@ impl Page<'_> {
         .to_owned();
         match (before, after) {
             (Some(before), Some(after)) => {
-                let (from, to) = (amount::tokens(before), amount::tokens(after));
-                let freed = amount::tokens(before.saturating_sub(after));
+                let (from, to) = (format::tokens(before), format::tokens(after));
+                let freed = format::tokens(before.saturating_sub(after));
                 text += &format!(" {from} → {to} tokens, {freed} freed");
             }
-            (Some(before), None) => text += &format!(" at {} tokens", amount::tokens(before)),
+            (Some(before), None) => text += &format!(" at {} tokens", format::tokens(before)),
             (None, _) => {}
         }
         if let Some(trigger) = trigger {
@@ -516,7 +540,7 @@ impl Page<'_> {
         self.html.raw("</div>\n")
     }
 
-    fn hook(&mut self, hook: &Hook) -> io::Result<()> {
+    fn hook(&mut self, hook: &FailedHook) -> io::Result<()> {
         self.html.raw(if hook.blocked {
             "<details class=\"call bad\" open><summary>"
         } else {
@@ -548,7 +572,7 @@ impl Page<'_> {
         self.block(if is_error { "out err" } else { "out" }, output)
     }
 
-    fn notes(&mut self, notes: &[Note]) -> io::Result<()> {
+    fn notes(&mut self, notes: &[TranscriptNote]) -> io::Result<()> {
         for note in notes.iter().filter(|note| is_told(note)) {
             let mut label = note.label.clone();
             if note.count > 1 {
@@ -578,7 +602,7 @@ impl Page<'_> {
     /// Text as it was typed.
     fn typed(&mut self, text: &str) -> io::Result<()> {
         let (text, left) = self.cut(text);
-        prose::typed(&mut self.html, text)?;
+        markdown_html::typed(&mut self.html, text)?;
         self.left_out(left)
     }
 

@@ -4,21 +4,21 @@
 use std::io;
 
 use serde_json::Value;
-use unspool_model::view::pick::Pick;
+use unspool_model::view::turn_selection::TurnSelection;
 
-use super::{Options, Whole, cut, cut_note};
+use super::{DocumentOptions, DocumentSource, cut, cut_note};
 use crate::wire::block::BlockRow;
 
 /// Writes the object, one row per line.
 pub(super) fn write(
     out: &mut dyn io::Write,
-    whole: &Whole<'_>,
-    options: &Options,
+    whole: &DocumentSource<'_>,
+    options: &DocumentOptions,
 ) -> io::Result<()> {
     out.write_all(b"{\"session\":")?;
     serde_json::to_writer(&mut *out, whole.row)?;
     out.write_all(b",\"rows\":[")?;
-    let pick = Pick {
+    let pick = TurnSelection {
         turns: Vec::new(),
         agents: true,
     };

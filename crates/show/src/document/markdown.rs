@@ -6,36 +6,44 @@
 //! some readers run are only shown.
 //! What programs printed stands in fences longer than any it holds. There is no HTML of ours.
 
-mod tame;
+mod sanitize;
 
 use std::io;
 
 use serde_json::Value;
-use unspool_model::input::Input;
-use unspool_model::view::outcome::{Change, Outcome, Question, Sign, Todo, TodoState};
-use unspool_model::view::transcript::{Body, Call, Hook, Item, Media, Note, Prompt, TurnHead};
+use unspool_model::user_input::UserInput;
+use unspool_model::view::tool_outcome::{
+    FileChange, PatchSign, TodoItem, TodoState, ToolCallOutcome, UserQuestion,
+};
+use unspool_model::view::transcript::{
+    FailedHook, ItemBody, LoadedMedia, TranscriptCall, TranscriptItem, TranscriptNote,
+    TranscriptPrompt, TurnHead,
+};
 use unspool_model::view::turns::CallStatus as Status;
 
-use self::tame::tame;
-use super::{Detail, Known, Options, Pages, Whole, cut, cut_note, entries, index, is_told, shows};
-use crate::diff::{self, Row};
-use crate::wire::session::SessionRow;
-use crate::{amount, call, clean};
+use self::sanitize::sanitize_markdown;
+use super::{
+    DocumentContext, DocumentDetail, DocumentOptions, DocumentSource, DocumentWriter, cut,
+    cut_note, entries, index, is_told, shows,
+};
+use crate::diff::{self, DiffRow};
+use crate::wire::session::SessionJson;
+use crate::{clean, format, tool_call};
 
 /// Writes a session as Markdown.
 pub(super) fn write(
     out: &mut dyn io::Write,
-    whole: &Whole<'_>,
-    options: &Options,
+    whole: &DocumentSource<'_>,
+    options: &DocumentOptions,
 ) -> io::Result<()> {
-    super::write_pages(out, whole, &Style(options), options)
+    super::write_pages(out, whole, &MarkdownDocumentWriter(options), options)
 }
 
 /// Writes the index of a folder: a table.
 pub(super) fn index(
     out: &mut dyn io::Write,
-    rows: &[(String, SessionRow)],
-    options: &Options,
+    rows: &[(String, SessionJson)],
+    options: &DocumentOptions,
 ) -> io::Result<()> {
     writeln!(out, "# Sessions\n\n{}\n", index::sum(rows))?;
     writeln!(out, "| session | about |\n|---|---|")?;
@@ -47,7 +55,7 @@ pub(super) fn index(
     Ok(())
 }
 
-fn title(row: &SessionRow) -> String {
+fn title(row: &SessionJson) -> String {
     let title = row
         .title
         .as_deref()
@@ -117,20 +125,20 @@ fn longest(text: &str, wanted: u8) -> usize {
     most
 }
 
-struct Sheet<'a> {
+struct MarkdownPage<'a> {
     out: &'a mut dyn io::Write,
-    options: &'a Options,
+    options: &'a DocumentOptions,
     /// Quotation marks of the sub-agents that are open.
     prefix: String,
-    known: Known,
+    known: DocumentContext,
 }
 
 /// How Markdown looks.
-struct Style<'a>(&'a Options);
+struct MarkdownDocumentWriter<'a>(&'a DocumentOptions);
 
-impl Style<'_> {
-    fn sheet<'s>(&'s self, out: &'s mut dyn io::Write, known: Known) -> Sheet<'s> {
-        Sheet {
+impl MarkdownDocumentWriter<'_> {
+    fn sheet<'s>(&'s self, out: &'s mut dyn io::Write, known: DocumentContext) -> MarkdownPage<'s> {
+        MarkdownPage {
             out,
             options: self.0,
             prefix: String::new(),
@@ -139,12 +147,17 @@ impl Style<'_> {
     }
 }
 
-impl Pages for Style<'_> {
-    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()> {
-        self.sheet(out, Known::default()).begin(whole)
+impl DocumentWriter for MarkdownDocumentWriter<'_> {
+    fn begin(&self, out: &mut dyn io::Write, whole: &DocumentSource<'_>) -> io::Result<()> {
+        self.sheet(out, DocumentContext::default()).begin(whole)
     }
 
-    fn part(&self, out: &mut dyn io::Write, items: &[Item], known: Known) -> io::Result<()> {
+    fn part(
+        &self,
+        out: &mut dyn io::Write,
+        items: &[TranscriptItem],
+        known: DocumentContext,
+    ) -> io::Result<()> {
         self.sheet(out, known).items(items)
     }
 
@@ -152,8 +165,8 @@ impl Pages for Style<'_> {
         &self,
         out: &mut dyn io::Write,
         name: &str,
-        items: &[Item],
-        known: &mut Known,
+        items: &[TranscriptItem],
+        known: &mut DocumentContext,
     ) -> io::Result<()> {
         let mut sheet = self.sheet(out, std::mem::take(known));
         sheet.line(&format!("\n## Sub-agent {}", inline(name)))?;
@@ -167,9 +180,9 @@ impl Pages for Style<'_> {
     }
 }
 
-impl Sheet<'_> {
+impl MarkdownPage<'_> {
     /// What stands before the conversation.
-    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+    fn begin(&mut self, whole: &DocumentSource<'_>) -> io::Result<()> {
         self.front(whole)?;
         writeln!(self.out, "\n# {}", inline(&title(whole.row)))?;
         let commits: Vec<_> = entries(whole.session, whole.source)
@@ -187,7 +200,7 @@ impl Sheet<'_> {
     }
 
     /// What programs ask about a document: YAML, every text a quoted one.
-    fn front(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+    fn front(&mut self, whole: &DocumentSource<'_>) -> io::Result<()> {
         let row = whole.row;
         writeln!(self.out, "---\ntitle: {}", quoted(&title(row)))?;
         let texts = [
@@ -242,7 +255,7 @@ impl Sheet<'_> {
     fn prose(&mut self, text: &str) -> io::Result<()> {
         let (text, left) = cut(text, self.options.max_chars);
         let text = clean::text(text);
-        self.paragraph(tame(text.trim()).trim_end())?;
+        self.paragraph(sanitize_markdown(text.trim()).trim_end())?;
         self.left_out(left)
     }
 
@@ -252,7 +265,7 @@ impl Sheet<'_> {
         self.prefix.push_str("> ");
         let (text, left) = cut(text, self.options.max_chars);
         let text = clean::text(text);
-        let written = self.line(tame(text.trim()).trim_end());
+        let written = self.line(sanitize_markdown(text.trim()).trim_end());
         self.prefix.truncate(self.prefix.len() - 2);
         written?;
         self.left_out(left)
@@ -281,14 +294,14 @@ impl Sheet<'_> {
         }
     }
 
-    fn items(&mut self, items: &[Item]) -> io::Result<()> {
+    fn items(&mut self, items: &[TranscriptItem]) -> io::Result<()> {
         let detail = self.options.detail;
-        let shown: Vec<&Item> = items.iter().filter(|item| shows(detail, item)).collect();
+        let shown: Vec<&TranscriptItem> = items.iter().filter(|item| shows(detail, item)).collect();
         let mut before_was_line = false;
         for item in shown {
             // Calls in a line each stand close together.
-            let is_line = detail < Detail::High
-                && matches!(&item.body, Body::Call(call) if !call::has_news(call));
+            let is_line = detail < DocumentDetail::High
+                && matches!(&item.body, ItemBody::Call(call) if !tool_call::has_news(call));
             if is_line && !before_was_line {
                 self.line("")?;
             }
@@ -298,45 +311,45 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    fn item(&mut self, item: &Item) -> io::Result<()> {
+    fn item(&mut self, item: &TranscriptItem) -> io::Result<()> {
         match &item.body {
-            Body::Turn(head) => self.turn(head, item),
-            Body::Prompt(prompt) => self.prompt(prompt),
-            Body::Queued { text } => {
+            ItemBody::Turn(head) => self.turn(head, item),
+            ItemBody::Prompt(prompt) => self.prompt(prompt),
+            ItemBody::Queued { text } => {
                 self.paragraph("*Typed while the model was working:*")?;
                 self.quoted(text)
             }
-            Body::Reply { text, model } => self.reply(text, model.as_deref()),
-            Body::Thinking { text, .. } if text.is_empty() => {
+            ItemBody::Reply { text, model } => self.reply(text, model.as_deref()),
+            ItemBody::Thinking { text, .. } if text.is_empty() => {
                 self.paragraph("*Thought (text not recorded).*")
             }
-            Body::Thinking { text, .. } => {
+            ItemBody::Thinking { text, .. } => {
                 self.paragraph("*Thought:*")?;
                 self.quoted(text)
             }
-            Body::Call(call) => self.call(call),
-            Body::Orphan { call, text, .. } => {
+            ItemBody::Call(call) => self.call(call),
+            ItemBody::Orphan { call, text, .. } => {
                 self.paragraph(&format!("*A result without its call {}:*", code(call)))?;
                 self.fenced("text", text)
             }
-            Body::Interrupt { tool: true } => self.paragraph("*Interrupted at a tool call.*"),
-            Body::Interrupt { tool: false } => self.paragraph("*Interrupted.*"),
-            Body::Compaction {
+            ItemBody::Interrupt { tool: true } => self.paragraph("*Interrupted at a tool call.*"),
+            ItemBody::Interrupt { tool: false } => self.paragraph("*Interrupted.*"),
+            ItemBody::Compaction {
                 micro,
                 before,
                 after,
                 ..
             } => self.compaction(*micro, *before, *after),
-            Body::Summary { text } => {
+            ItemBody::Summary { text } => {
                 self.paragraph("*Continued from a summary:*")?;
                 self.quoted(text)
             }
-            Body::ApiError { text, .. } => {
+            ItemBody::ApiError { text, .. } => {
                 self.paragraph("**API error**")?;
                 self.fenced("text", text)
             }
-            Body::Hook(hook) => self.hook(hook),
-            Body::Command {
+            ItemBody::Hook(hook) => self.hook(hook),
+            ItemBody::Command {
                 command, output, ..
             } => {
                 if let Some(command) = command {
@@ -344,41 +357,41 @@ impl Sheet<'_> {
                 }
                 self.fenced("text", output)
             }
-            Body::Notice { text } => self.quoted(text),
-            Body::Notes(notes) => self.notes(notes),
-            Body::Unknown { label } => {
+            ItemBody::Notice { text } => self.quoted(text),
+            ItemBody::Notes(notes) => self.notes(notes),
+            ItemBody::Unknown { label } => {
                 self.paragraph(&format!("*Unknown kind of line: {}*", code(label)))
             }
-            Body::Fault { detail } => self.paragraph(&format!("*{}*", inline(detail))),
+            ItemBody::Fault { detail } => self.paragraph(&format!("*{}*", inline(detail))),
         }
     }
 
-    fn turn(&mut self, head: &TurnHead, item: &Item) -> io::Result<()> {
+    fn turn(&mut self, head: &TurnHead, item: &TranscriptItem) -> io::Result<()> {
         let mut parts = vec![format!("Turn {}", head.n)];
-        parts.extend(item.at.map(|at| amount::moment(at, &self.options.zone)));
-        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(amount::duration));
+        parts.extend(item.at.map(|at| format::moment(at, &self.options.zone)));
+        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(format::duration));
         if !head.live {
             parts.push("rewound".to_owned());
         }
         self.paragraph(&format!("## {}", parts.join(" · ")))
     }
 
-    fn prompt(&mut self, prompt: &Prompt) -> io::Result<()> {
+    fn prompt(&mut self, prompt: &TranscriptPrompt) -> io::Result<()> {
         if !prompt.text.trim().is_empty() {
             self.quoted(&prompt.text)?;
         }
-        if prompt.kind == Input::Plan {
+        if prompt.kind == UserInput::Plan {
             self.paragraph("*A plan from another session.*")?;
         }
         self.media(&prompt.media)
     }
 
     /// Data of images would fill a page of text; what they were is said.
-    fn media(&mut self, media: &[Media]) -> io::Result<()> {
+    fn media(&mut self, media: &[LoadedMedia]) -> io::Result<()> {
         for one in media {
             let bytes = one.data.len() as u64 / 4 * 3;
             let kind = inline(&format!("{} {}", one.kind, one.media_type));
-            self.paragraph(&format!("*{}, {}*", kind.trim(), amount::bytes(bytes)))?;
+            self.paragraph(&format!("*{}, {}*", kind.trim(), format::bytes(bytes)))?;
             if let Some(place) = &one.place {
                 self.fenced("text", place)?;
             }
@@ -393,25 +406,25 @@ impl Sheet<'_> {
         self.prose(text)
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
-        let high = self.options.detail >= Detail::High;
+    fn call(&mut self, call: &TranscriptCall) -> io::Result<()> {
+        let high = self.options.detail >= DocumentDetail::High;
         let line = call_line(call);
-        if !high && !call::has_news(call) {
+        if !high && !tool_call::has_news(call) {
             return self.line(&format!("- {line}"));
         }
         self.paragraph(&line)?;
         let rows = call.change.as_ref().map(diff::rows);
         match (&call.change, rows) {
-            (Some(Change::Written(text)), _) if high => self.fenced("text", text)?,
-            (Some(Change::Written(_)), _) => {}
+            (Some(FileChange::Written(text)), _) if high => self.fenced("text", text)?,
+            (Some(FileChange::Written(_)), _) => {}
             (Some(_), Some(rows)) => self.diff(&rows)?,
             _ => {}
         }
         match &call.outcome {
-            Outcome::Todos(todos) => self.todos(todos)?,
-            Outcome::Asked(questions) => self.questions(questions)?,
-            Outcome::Plan(plan) => self.quoted(plan)?,
-            Outcome::Refused { said: Some(said) } => self.quoted(said)?,
+            ToolCallOutcome::Todos(todos) => self.todos(todos)?,
+            ToolCallOutcome::Asked(questions) => self.questions(questions)?,
+            ToolCallOutcome::Plan(plan) => self.quoted(plan)?,
+            ToolCallOutcome::Refused { said: Some(said) } => self.quoted(said)?,
             _ => {}
         }
         if high {
@@ -426,26 +439,33 @@ impl Sheet<'_> {
             self.prefix.truncate(self.prefix.len() - 2);
             written?;
         }
-        let done =
-            call.change.is_some() || matches!(call.outcome, Outcome::Todos(_) | Outcome::Plan(_));
-        if call.status == Status::Error || (high && !(done && self.options.detail < Detail::Full)) {
+        let done = call.change.is_some()
+            || matches!(
+                call.outcome,
+                ToolCallOutcome::Todos(_) | ToolCallOutcome::Plan(_)
+            );
+        if call.status == Status::Error
+            || (high && !(done && self.options.detail < DocumentDetail::Full))
+        {
             match call.outcome {
-                Outcome::Agent(_) if call.status != Status::Error => self.quoted(&call.text)?,
+                ToolCallOutcome::Agent(_) if call.status != Status::Error => {
+                    self.quoted(&call.text)?
+                }
                 _ => self.fenced("text", &call.text)?,
             }
         }
         self.media(&call.media)
     }
 
-    fn input(&mut self, call: &Call) -> io::Result<()> {
+    fn input(&mut self, call: &TranscriptCall) -> io::Result<()> {
         let Some(fields) = call.input.as_object() else {
             return match &call.input {
                 Value::Null => Ok(()),
                 other => self.fenced("json", &other.to_string()),
             };
         };
-        let shown = call::shown_fields(call);
-        let whole = call::whole_subject(call);
+        let shown = tool_call::shown_fields(call);
+        let whole = tool_call::whole_subject(call);
         let rest = fields.iter().filter(|(name, value)| {
             let said = whole.is_some() && value.as_str() == whole;
             !said && !shown.contains(&name.as_str())
@@ -475,18 +495,18 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    fn diff(&mut self, rows: &[Row]) -> io::Result<()> {
+    fn diff(&mut self, rows: &[DiffRow]) -> io::Result<()> {
         let mut text = String::new();
         for row in rows {
             match row {
-                Row::Gap => text.push_str("@@\n"),
-                Row::Line {
+                DiffRow::Gap => text.push_str("@@\n"),
+                DiffRow::Line {
                     sign, text: line, ..
                 } => {
                     text.push(match sign {
-                        Sign::Same => ' ',
-                        Sign::Added => '+',
-                        Sign::Removed => '-',
+                        PatchSign::Same => ' ',
+                        PatchSign::Added => '+',
+                        PatchSign::Removed => '-',
                     });
                     text.push_str(line);
                     text.push('\n');
@@ -496,7 +516,7 @@ impl Sheet<'_> {
         self.fenced("diff", &text)
     }
 
-    fn todos(&mut self, todos: &[Todo]) -> io::Result<()> {
+    fn todos(&mut self, todos: &[TodoItem]) -> io::Result<()> {
         self.line("")?;
         for todo in todos {
             let mark = if todo.state == TodoState::Done {
@@ -511,7 +531,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    fn questions(&mut self, questions: &[Question]) -> io::Result<()> {
+    fn questions(&mut self, questions: &[UserQuestion]) -> io::Result<()> {
         for question in questions {
             self.paragraph(&format!("**{}**", inline(&question.text)))?;
             self.line("")?;
@@ -541,24 +561,24 @@ impl Sheet<'_> {
             (Some(before), Some(after)) => {
                 format!(
                     " {} → {} tokens",
-                    amount::tokens(before),
-                    amount::tokens(after)
+                    format::tokens(before),
+                    format::tokens(after)
                 )
             }
-            (Some(before), None) => format!(" at {} tokens", amount::tokens(before)),
+            (Some(before), None) => format!(" at {} tokens", format::tokens(before)),
             (None, _) => String::new(),
         };
         self.paragraph(&format!("---\n\n*{what}{size}*"))
     }
 
-    fn hook(&mut self, hook: &Hook) -> io::Result<()> {
+    fn hook(&mut self, hook: &FailedHook) -> io::Result<()> {
         let did = if hook.blocked { "blocked" } else { "failed" };
         let command = hook.command.as_deref().map(code).unwrap_or_default();
         self.paragraph(&format!("**hook {}** {did} {command}", inline(&hook.event)))?;
         self.fenced("text", &hook.output)
     }
 
-    fn notes(&mut self, notes: &[Note]) -> io::Result<()> {
+    fn notes(&mut self, notes: &[TranscriptNote]) -> io::Result<()> {
         for note in notes.iter().filter(|note| is_told(note)) {
             let times = match note.count {
                 1 => String::new(),
@@ -572,18 +592,21 @@ impl Sheet<'_> {
 }
 
 /// `**ran** \`cargo test\` · exit 1 · 3.2s`.
-fn call_line(call: &Call) -> String {
+fn call_line(call: &TranscriptCall) -> String {
     let mut line = format!("**{}**", inline(&call.verb));
-    let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let told = matches!(
+        call.outcome,
+        ToolCallOutcome::Plan(_) | ToolCallOutcome::Asked(_)
+    );
     if let Some(subject) = call.subject.as_deref().filter(|_| !told) {
         line += &format!(" {}", code(subject));
     }
-    let (_, came) = call::result(call);
+    let (_, came) = tool_call::result(call);
     if !came.is_empty() {
         line += &format!(" · {}", inline(&came));
     }
     line + &call
         .duration_ms
-        .map(|ms| format!(" · {}", amount::duration(ms)))
+        .map(|ms| format!(" · {}", format::duration(ms)))
         .unwrap_or_default()
 }

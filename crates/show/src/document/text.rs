@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::io;
 
-use unspool_model::view::transcript::{Body, Call, Item};
+use unspool_model::view::transcript::{ItemBody, TranscriptCall, TranscriptItem};
 
-use super::{Detail, Options, Turns, Whole, cut, cut_note, desk, index, shows};
+use super::{
+    DocumentDetail, DocumentOptions, DocumentSource, DocumentTurns, cut, cut_note, index,
+    ordered_work, shows,
+};
 use crate::layout::cut as cut_line;
-use crate::style::{Line, Paint, Style, Tools};
-use crate::text::Conversation;
+use crate::style::{ConversationStyle, StyledLine, TextStyle, ToolDetail};
+use crate::text::ConversationWriter;
 
 /// Columns of a file.
 const WIDTH: usize = 100;
@@ -16,31 +19,31 @@ const WIDTH: usize = 100;
 /// Writes a session as text.
 pub(super) fn write(
     out: &mut dyn io::Write,
-    whole: &Whole<'_>,
-    options: &Options,
+    whole: &DocumentSource<'_>,
+    options: &DocumentOptions,
 ) -> io::Result<()> {
-    let style = Style {
+    let style = ConversationStyle {
         width: WIDTH,
         zone: options.zone.clone(),
         tools: match options.detail {
-            Detail::Prompts | Detail::Minimal => Tools::None,
-            Detail::Low => Tools::Short,
-            Detail::High | Detail::Full => Tools::Full,
+            DocumentDetail::Prompts | DocumentDetail::Minimal => ToolDetail::None,
+            DocumentDetail::Low => ToolDetail::Short,
+            DocumentDetail::High | DocumentDetail::Full => ToolDetail::Full,
         },
-        thinking: options.detail >= Detail::Full,
-        ..Style::default()
+        thinking: options.detail >= DocumentDetail::Full,
+        ..ConversationStyle::default()
     };
-    let mut sheet = Sheet {
+    let mut sheet = PlainTextWriter {
         out,
         options,
         style: &style,
-        conversation: Conversation::new(&style),
+        conversation: ConversationWriter::new(&style),
     };
     sheet.begin(whole)?;
-    let turns = Turns::of(whole);
+    let turns = DocumentTurns::of(whole);
     let mut shown = HashSet::new();
     // How far its lines stand apart depends on those before, so it is laid out in one piece.
-    desk::in_order(&turns, turns.0.len(), (), |(items, agents)| {
+    ordered_work::in_order(&turns, turns.0.len(), (), |(items, agents)| {
         shown.extend(agents);
         sheet.part(&items)
     })?;
@@ -50,34 +53,34 @@ pub(super) fn write(
     sheet.end()
 }
 
-struct Sheet<'a> {
+struct PlainTextWriter<'a> {
     out: &'a mut dyn io::Write,
-    options: &'a Options,
-    style: &'a Style,
-    conversation: Conversation<'a>,
+    options: &'a DocumentOptions,
+    style: &'a ConversationStyle,
+    conversation: ConversationWriter<'a>,
 }
 
-impl Sheet<'_> {
-    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+impl PlainTextWriter<'_> {
+    fn begin(&mut self, whole: &DocumentSource<'_>) -> io::Result<()> {
         let title = whole.row.title.as_deref().unwrap_or(&whole.row.id);
         let facts = index::facts(whole.row, self.options);
         self.conversation.heading(self.out, title, &facts)
     }
 
-    fn part(&mut self, items: &[Item]) -> io::Result<()> {
+    fn part(&mut self, items: &[TranscriptItem]) -> io::Result<()> {
         let detail = self.options.detail;
         let shown = items.iter().filter(|item| shows(detail, item));
         let limit = self.options.max_chars;
         if limit.is_none() {
             return self.conversation.write(self.out, shown);
         }
-        let shown: Vec<Item> = shown.map(|item| shortened(item.clone(), limit)).collect();
+        let shown: Vec<TranscriptItem> = shown.map(|item| shortened(item.clone(), limit)).collect();
         self.conversation.write(self.out, &shown)
     }
 
-    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
-        let line = Line::of(Paint::BOLD, &format!("Sub-agent {name}"));
-        Line::new().write(self.out, false)?;
+    fn loose(&mut self, name: &str, items: &[TranscriptItem]) -> io::Result<()> {
+        let line = StyledLine::of(TextStyle::BOLD, &format!("Sub-agent {name}"));
+        StyledLine::new().write(self.out, false)?;
         cut_line(&line, self.style.columns()).write(self.out, false)?;
         self.part(items)
     }
@@ -88,30 +91,30 @@ impl Sheet<'_> {
 }
 
 /// An item whose long texts are cut.
-fn shortened(mut item: Item, limit: Option<usize>) -> Item {
+fn shortened(mut item: TranscriptItem, limit: Option<usize>) -> TranscriptItem {
     match &mut item.body {
-        Body::Prompt(prompt) => shorten(&mut prompt.text, limit),
-        Body::Reply { text, .. }
-        | Body::Thinking { text, .. }
-        | Body::Orphan { text, .. }
-        | Body::Queued { text }
-        | Body::Summary { text }
-        | Body::ApiError { text, .. }
-        | Body::Notice { text } => shorten(text, limit),
-        Body::Command { output, .. } => shorten(output, limit),
-        Body::Hook(hook) => shorten(&mut hook.output, limit),
-        Body::Call(call) => shorten_call(call, limit),
-        Body::Turn(_)
-        | Body::Interrupt { .. }
-        | Body::Compaction { .. }
-        | Body::Notes(_)
-        | Body::Unknown { .. }
-        | Body::Fault { .. } => {}
+        ItemBody::Prompt(prompt) => shorten(&mut prompt.text, limit),
+        ItemBody::Reply { text, .. }
+        | ItemBody::Thinking { text, .. }
+        | ItemBody::Orphan { text, .. }
+        | ItemBody::Queued { text }
+        | ItemBody::Summary { text }
+        | ItemBody::ApiError { text, .. }
+        | ItemBody::Notice { text } => shorten(text, limit),
+        ItemBody::Command { output, .. } => shorten(output, limit),
+        ItemBody::Hook(hook) => shorten(&mut hook.output, limit),
+        ItemBody::Call(call) => shorten_call(call, limit),
+        ItemBody::Turn(_)
+        | ItemBody::Interrupt { .. }
+        | ItemBody::Compaction { .. }
+        | ItemBody::Notes(_)
+        | ItemBody::Unknown { .. }
+        | ItemBody::Fault { .. } => {}
     }
     item
 }
 
-fn shorten_call(call: &mut Call, limit: Option<usize>) {
+fn shorten_call(call: &mut TranscriptCall, limit: Option<usize>) {
     shorten(&mut call.text, limit);
     if let Some(fields) = call.input.as_object_mut() {
         for value in fields.values_mut() {

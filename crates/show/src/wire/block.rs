@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::Value;
 use unspool_model::block::BlockKind;
 use unspool_model::json;
-use unspool_model::log::Source;
-use unspool_model::session::{Part, Record, Session};
-use unspool_model::view::pick::Pick;
+use unspool_model::log::TranscriptSource;
+use unspool_model::session::{BlockRecord, EntryRecord, Session};
+use unspool_model::view::turn_selection::TurnSelection;
 use unspool_model::view::{agents, turns};
 
 /// A block of content.
@@ -51,7 +51,12 @@ pub struct BlockRow {
 
 impl BlockRow {
     /// The blocks of a session in file order; `thread` names its own conversation.
-    pub fn all(session: &Session, source: &dyn Source, thread: &str, pick: &Pick) -> Vec<BlockRow> {
+    pub fn all(
+        session: &Session,
+        source: &dyn TranscriptSource,
+        thread: &str,
+        pick: &TurnSelection,
+    ) -> Vec<BlockRow> {
         let mut rows = Vec::new();
         let each = BlockRow::each(session, source, thread, pick, |row| {
             rows.push(row);
@@ -65,9 +70,9 @@ impl BlockRow {
     /// The same, one after the other: for sessions too large to hold all of them.
     pub fn each<E>(
         session: &Session,
-        source: &dyn Source,
+        source: &dyn TranscriptSource,
         thread: &str,
-        pick: &Pick,
+        pick: &TurnSelection,
         mut take: impl FnMut(BlockRow) -> Result<(), E>,
     ) -> Result<(), E> {
         let numbers = turns::numbers(session);
@@ -102,7 +107,7 @@ impl BlockRow {
 
     fn of_line(
         session: &Session,
-        record: &Record,
+        record: &EntryRecord,
         role: &str,
         turn: Option<u32>,
         thread: &str,
@@ -125,7 +130,7 @@ impl BlockRow {
         }
     }
 
-    fn with(mut self, session: &Session, block: &Part, bytes: &[u8]) -> BlockRow {
+    fn with(mut self, session: &Session, block: &BlockRecord, bytes: &[u8]) -> BlockRow {
         self.r#type = session.type_of(block).to_owned();
         let body = block.body().of(bytes);
         match block.kind {

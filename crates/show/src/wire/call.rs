@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use unspool_model::json;
-use unspool_model::log::Source;
+use unspool_model::log::TranscriptSource;
 use unspool_model::session::{Index, Session};
 use unspool_model::view::files;
-use unspool_model::view::turns::{self, Course};
+use unspool_model::view::turns::{self, ThreadEnds};
 
 /// A tool call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub struct CallRow {
 
 impl CallRow {
     /// The call without its input and result.
-    pub fn brief(session: &Session, course: &Course, call: Index) -> CallRow {
+    pub fn brief(session: &Session, course: &ThreadEnds, call: Index) -> CallRow {
         let call = &session.calls[call as usize];
         let id_of = |at: Index| {
             session.records[at as usize]
@@ -66,7 +66,12 @@ impl CallRow {
     }
 
     /// The call with its input, its result and what the client noted about it.
-    pub fn whole(session: &Session, source: &dyn Source, course: &Course, index: Index) -> CallRow {
+    pub fn whole(
+        session: &Session,
+        source: &dyn TranscriptSource,
+        course: &ThreadEnds,
+        index: Index,
+    ) -> CallRow {
         let call = &session.calls[index as usize];
         let result = call.result.as_ref().map(|result| {
             let bytes = session.bytes_of(source, &session.records[result.record as usize]);

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use unspool_model::fault::{Fault, FaultList};
-use unspool_model::view::check::Resumable as Answer;
-use unspool_model::view::info::Info;
+use unspool_model::view::check::ResumeCheck as Answer;
+use unspool_model::view::info::TranscriptInfo;
 use unspool_model::view::session_usage::SessionUsage;
 
-use crate::wire::cost::{self, UsedBy};
+use crate::wire::cost::{self, UsageByOrigin};
 use crate::wire::session::UsageRow;
 
 /// A fault in a session.
@@ -140,7 +140,7 @@ pub struct InfoRow {
     /// Number of its messages without a known price.
     pub unpriced_messages: u64,
     /// Who used these tokens.
-    pub used_by: UsedBy,
+    pub used_by: UsageByOrigin,
     /// Its faults.
     pub faults: Vec<FaultRow>,
     /// Faults that are not listed, by kind: only the first thousand of each kind are.
@@ -156,12 +156,12 @@ impl InfoRow {
         session: &str,
         path: &str,
         bytes: u64,
-        info: Info,
+        info: TranscriptInfo,
         used: &SessionUsage,
         faults: &FaultList,
     ) -> InfoRow {
         let all = used.all();
-        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::cost_fields(all.cost);
         InfoRow {
             session: session.to_owned(),
             path: path.to_owned(),
@@ -184,7 +184,7 @@ impl InfoRow {
             cost_usd,
             cost_usd_known,
             unpriced_messages,
-            used_by: UsedBy::from(used),
+            used_by: UsageByOrigin::from(used),
             faults: faults
                 .iter()
                 .map(|fault| FaultRow::new(session, path, fault))

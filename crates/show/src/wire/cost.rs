@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unspool_model::price::Cost;
 use unspool_model::view::cost::CostSum;
-use unspool_model::view::session_usage::{SessionUsage, Used};
+use unspool_model::view::session_usage::{SessionUsage, UsageTotal};
 
 use crate::wire::session::UsageRow;
 
 /// Usage of some messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UsedRow {
+pub struct UsageCostRow {
     /// Number of messages.
     pub messages: u64,
     /// Their tokens.
@@ -23,9 +23,9 @@ pub struct UsedRow {
     pub unpriced_messages: u64,
 }
 
-impl From<Used> for UsedRow {
-    fn from(used: Used) -> UsedRow {
-        UsedRow {
+impl From<UsageTotal> for UsageCostRow {
+    fn from(used: UsageTotal) -> UsageCostRow {
+        UsageCostRow {
             messages: used.messages,
             usage: used.usage.into(),
             cost_usd: used.cost.total().map(Cost::usd),
@@ -37,18 +37,18 @@ impl From<Used> for UsedRow {
 
 /// Who used the tokens. Together they are all of `usage` and of the cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UsedBy {
+pub struct UsageByOrigin {
     /// The conversation itself.
-    pub own: UsedRow,
+    pub own: UsageCostRow,
     /// Its sub-agents.
-    pub agents: UsedRow,
+    pub agents: UsageCostRow,
     /// The client's own helpers: compactions, prompt suggestions, warm-ups.
-    pub client: UsedRow,
+    pub client: UsageCostRow,
 }
 
-impl From<&SessionUsage> for UsedBy {
-    fn from(used: &SessionUsage) -> UsedBy {
-        UsedBy {
+impl From<&SessionUsage> for UsageByOrigin {
+    fn from(used: &SessionUsage) -> UsageByOrigin {
+        UsageByOrigin {
             own: used.own.into(),
             agents: used.agents.into(),
             client: used.client.into(),
@@ -58,6 +58,6 @@ impl From<&SessionUsage> for UsedBy {
 
 /// The three fields that tell a cost: all of it if that is known, what is known of it, and how
 /// many messages have no known price.
-pub fn told(cost: CostSum) -> (Option<f64>, f64, u64) {
+pub fn cost_fields(cost: CostSum) -> (Option<f64>, f64, u64) {
     (cost.total().map(Cost::usd), cost.known.usd(), cost.unpriced)
 }

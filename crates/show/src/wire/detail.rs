@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::view::commits::Commit;
+use unspool_model::view::commits::GitCommit;
 
-use crate::wire::file::FileRow;
-use crate::wire::graph::AgentRow;
-use crate::wire::item::{ItemRow, ToolRow};
-use crate::wire::session::SessionRow;
-use crate::wire::turn::TurnRow;
+use crate::wire::file::FileJson;
+use crate::wire::graph::AgentJson;
+use crate::wire::item::{ItemJson, ToolRow};
+use crate::wire::session::SessionJson;
+use crate::wire::turn::TurnJson;
 
 /// Server health.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -29,15 +29,15 @@ pub struct HealthRow {
 
 /// A turn with its items.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TurnAt {
+pub struct TurnDetailRow {
     /// The turn.
     #[serde(flatten)]
-    pub row: TurnRow,
+    pub row: TurnJson,
     /// Index of its head in the list of all items.
     pub first_item: usize,
     /// Its items; absent where turns are only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub items: Option<Vec<ItemRow>>,
+    pub items: Option<Vec<ItemJson>>,
 }
 
 /// The end of a branch.
@@ -70,8 +70,8 @@ pub struct CommitRow {
     pub title: String,
 }
 
-impl From<&Commit> for CommitRow {
-    fn from(commit: &Commit) -> CommitRow {
+impl From<&GitCommit> for CommitRow {
+    fn from(commit: &GitCommit) -> CommitRow {
         CommitRow {
             turn: commit.turn,
             call: commit.call.clone(),
@@ -88,7 +88,7 @@ impl From<&Commit> for CommitRow {
 pub struct DetailRow {
     /// Its row, as in the list.
     #[serde(flatten)]
-    pub row: SessionRow,
+    pub row: SessionJson,
     /// The command that resumes it.
     pub resume: String,
     /// The command that resumes it in `unspool chat`.
@@ -96,9 +96,9 @@ pub struct DetailRow {
     /// How many items its conversation has.
     pub items: usize,
     /// Its sub-agents.
-    pub agents_list: Vec<AgentRow>,
+    pub agents_list: Vec<AgentJson>,
     /// The files it read and changed.
-    pub files: Vec<FileRow>,
+    pub files: Vec<FileJson>,
     /// The ends of its branches, the live one first.
     pub branches: Vec<BranchRow>,
     /// The commits made in it.

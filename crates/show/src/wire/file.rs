@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::view::context::{CategoryRow, ItemRow};
+use unspool_model::view::context::{CategoryRow, ContextItemRow};
 use unspool_model::view::files::FileRow as File;
 
 /// A file that a session read or changed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FileRow {
+pub struct FileJson {
     /// Its path, as in tool inputs.
     pub path: String,
     /// Number of reads.
@@ -24,9 +24,9 @@ pub struct FileRow {
     pub versions: usize,
 }
 
-impl From<&File> for FileRow {
-    fn from(file: &File) -> FileRow {
-        FileRow {
+impl From<&File> for FileJson {
+    fn from(file: &File) -> FileJson {
+        FileJson {
             path: file.path.clone(),
             reads: file.reads,
             writes: file.writes,
@@ -74,8 +74,8 @@ impl From<&CategoryRow> for ContextRow {
     }
 }
 
-impl From<&ItemRow> for ContextRow {
-    fn from(row: &ItemRow) -> ContextRow {
+impl From<&ContextItemRow> for ContextRow {
+    fn from(row: &ContextItemRow) -> ContextRow {
         ContextRow {
             category: row.category.clone(),
             tokens: row.tokens,

@@ -5,14 +5,14 @@ use serde::Serialize;
 use unspool_model::price::Cost;
 use unspool_model::view::agents::AgentRow as Agent;
 use unspool_model::view::cost::CostSum;
-use unspool_model::view::session_usage::Used;
+use unspool_model::view::session_usage::UsageTotal;
 use unspool_model::view::tree::TreeRow as Node;
 
 use crate::wire::session::UsageRow;
 
 /// A node of the conversation's tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TreeRow {
+pub struct TreeNodeJson {
     /// Its number, from 1.
     pub id: usize,
     /// The line, or the session for `session` and `fork`.
@@ -33,9 +33,9 @@ pub struct TreeRow {
     pub line: u32,
 }
 
-impl From<&Node> for TreeRow {
-    fn from(node: &Node) -> TreeRow {
-        TreeRow {
+impl From<&Node> for TreeNodeJson {
+    fn from(node: &Node) -> TreeNodeJson {
+        TreeNodeJson {
             id: node.id,
             uuid: node.uuid.clone(),
             kind: node.kind.to_owned(),
@@ -50,7 +50,7 @@ impl From<&Node> for TreeRow {
 
 /// A sub-agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct AgentRow {
+pub struct AgentJson {
     /// Its id, or that of a workflow run; empty for the nameless ones of old versions.
     pub agent: String,
     /// What it is: `sub_agent`, `workflow_run`, `workflow_agent`, `teammate`, or what the client
@@ -93,11 +93,11 @@ pub struct AgentRow {
     pub recent_output: Option<String>,
 }
 
-impl AgentRow {
+impl AgentJson {
     /// The row of a sub-agent.
-    pub fn new(agent: &Agent, used: Option<Used>) -> AgentRow {
+    pub fn new(agent: &Agent, used: Option<UsageTotal>) -> AgentJson {
         let cost = used.map(|used| used.cost);
-        AgentRow {
+        AgentJson {
             agent: agent.agent.clone(),
             kind: agent.role.name().to_owned(),
             name: agent.name.clone(),

@@ -7,17 +7,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use unspool_model::block::BlockKind;
-use unspool_model::session::{Part, Session};
-use unspool_model::view::outcome::{Change, Outcome, Sign, TodoState};
+use unspool_model::session::{BlockRecord, Session};
 use unspool_model::view::session_usage::SessionUsage;
-use unspool_model::view::transcript::{Body, Call, Hook, Item, Note, Prompt};
-use unspool_model::view::turns::{self, CallStatus, Course, TurnRow as Row};
-use unspool_model::view::workflow::Run;
+use unspool_model::view::tool_outcome::{FileChange, PatchSign, TodoState, ToolCallOutcome};
+use unspool_model::view::transcript::{
+    FailedHook, ItemBody, TranscriptCall, TranscriptItem, TranscriptNote, TranscriptPrompt,
+};
+use unspool_model::view::turns::{self, CallStatus, ThreadEnds, TurnRow as Row};
+use unspool_model::view::workflow::WorkflowRun;
 
 use crate::document::html;
-use crate::wire::cost::{self, UsedBy};
+use crate::wire::cost::{self, UsageByOrigin};
 use crate::wire::session::UsageRow;
-use crate::{Paint, amount, call, diff};
+use crate::{TextStyle, diff, format, tool_call};
 
 /// Texts are cut after so many bytes, unless a whole item is asked for.
 pub const CUT: usize = 20_000;
@@ -84,7 +86,7 @@ pub struct TurnBrief {
     /// meanwhile.
     pub usage: UsageRow,
     /// Who used these tokens.
-    pub used_by: UsedBy,
+    pub used_by: UsageByOrigin,
     /// Replies, each counted once.
     pub messages: usize,
     /// Tool calls.
@@ -150,7 +152,7 @@ pub struct QuestionRow {
 
 /// An item of a conversation. Which fields there are depends on its kind.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct ItemRow {
+pub struct ItemJson {
     /// Its place in the list that was asked for, from 0; negative from the end where only the
     /// end was read.
     pub i: i64,
@@ -314,8 +316,8 @@ pub struct RunAgentRow {
     pub state: Option<String>,
 }
 
-impl From<&Run> for RunRow {
-    fn from(run: &Run) -> RunRow {
+impl From<&WorkflowRun> for RunRow {
+    fn from(run: &WorkflowRun) -> RunRow {
         let agents = run.agents.iter().map(|agent| RunAgentRow {
             agent: agent.agent.clone(),
             label: agent.label.clone(),
@@ -334,7 +336,7 @@ impl From<&Run> for RunRow {
 
 /// A match in a conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FoundRow {
+pub struct ItemHitRow {
     /// Index of the item in the list of all items.
     pub i: usize,
     /// Its turn.
@@ -349,7 +351,7 @@ pub struct FoundRow {
 
 /// Consecutive turns, for a timeline of the session.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct MomentRow {
+pub struct TimelineRow {
     /// The number of the first turn.
     pub turn: usize,
     /// How many turns.
@@ -398,7 +400,7 @@ fn is_false(value: &bool) -> bool {
 
 /// What all items of an answer have in common.
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
+pub struct ItemContext<'a> {
     /// The session they are of.
     pub session: &'a Session,
     /// Where the session is asked about, such as `/api/sessions/ID`.
@@ -409,16 +411,16 @@ pub struct Frame<'a> {
     pub cut: Option<usize>,
 }
 
-impl Frame<'_> {
+impl ItemContext<'_> {
     /// The item as a row; `i` is its place.
-    pub fn row(&self, item: &Item, i: i64, turn: i64) -> ItemRow {
-        let mut row = ItemRow {
+    pub fn row(&self, item: &TranscriptItem, i: i64, turn: i64) -> ItemJson {
+        let mut row = ItemJson {
             i,
             turn,
             line: item.line,
             uuid: self.uuid(item.line),
             at: item.at.map(|at| at.to_string()),
-            ..ItemRow::default()
+            ..ItemJson::default()
         };
         self.fill(&mut row, &item.body);
         row
@@ -431,22 +433,22 @@ impl Frame<'_> {
         on_line.find_map(|record| record.uuid.as_ref().map(ToString::to_string))
     }
 
-    fn fill(&self, row: &mut ItemRow, body: &Body) {
+    fn fill(&self, row: &mut ItemJson, body: &ItemBody) {
         match body {
-            Body::Turn(_) => row.kind = "turn",
-            Body::Prompt(prompt) => self.prompt(row, prompt),
-            Body::Reply { text, model } => {
+            ItemBody::Turn(_) => row.kind = "turn",
+            ItemBody::Prompt(prompt) => self.prompt(row, prompt),
+            ItemBody::Reply { text, model } => {
                 row.kind = "text";
                 row.model.clone_from(model);
                 self.say(row, text, html::prose);
             }
-            Body::Thinking { text, chars } => {
+            ItemBody::Thinking { text, chars } => {
                 row.kind = "thinking";
                 row.chars = Some(*chars);
                 self.say(row, text, html::prose);
             }
-            Body::Call(call) => self.call(row, call),
-            Body::Compaction {
+            ItemBody::Call(call) => self.call(row, call),
+            ItemBody::Compaction {
                 micro,
                 trigger,
                 before,
@@ -457,7 +459,7 @@ impl Frame<'_> {
                 (row.before, row.after) = (*before, *after);
                 row.trigger.clone_from(trigger);
             }
-            Body::Summary { text } => {
+            ItemBody::Summary { text } => {
                 row.kind = "compaction";
                 row.sub = Some("summary");
                 self.say(row, text, html::prose);
@@ -466,7 +468,7 @@ impl Frame<'_> {
         }
     }
 
-    fn prompt(&self, row: &mut ItemRow, prompt: &Prompt) {
+    fn prompt(&self, row: &mut ItemJson, prompt: &TranscriptPrompt) {
         row.kind = "prompt";
         row.sub = Some(prompt.kind.name());
         row.images = self.images(row.line, 0, prompt.images);
@@ -492,7 +494,7 @@ impl Frame<'_> {
         }
     }
 
-    fn say(&self, row: &mut ItemRow, text: &str, render: fn(&str) -> String) {
+    fn say(&self, row: &mut ItemJson, text: &str, render: fn(&str) -> String) {
         let said = self.text(text, render);
         row.more |= said.more;
         (row.text, row.html) = (Some(said.text), Some(said.html));
@@ -505,7 +507,7 @@ impl Frame<'_> {
         (&text[..text.floor_char_boundary(limit)], true)
     }
 
-    fn call(&self, row: &mut ItemRow, call: &Call) {
+    fn call(&self, row: &mut ItemJson, call: &TranscriptCall) {
         row.kind = "call";
         row.id = Some(call.id.clone());
         row.name = Some(call.name.clone());
@@ -513,11 +515,11 @@ impl Frame<'_> {
         row.subject.clone_from(&call.subject);
         row.status = Some(call.status.name());
         row.duration_ms = call.duration_ms;
-        let (paint, summary) = call::result(call);
+        let (paint, summary) = tool_call::result(call);
         row.summary = Some(summary).filter(|text| !text.is_empty());
         row.paint = Some(match paint {
-            Paint::ERROR => "err",
-            Paint::WARN => "warn",
+            TextStyle::ERROR => "err",
+            TextStyle::WARN => "warn",
             _ => "",
         });
         let mut more = false;
@@ -550,10 +552,12 @@ impl Frame<'_> {
     }
 
     /// What agents and pages say is Markdown; everything else is as it was printed.
-    fn result_html(&self, call: &Call, text: &str) -> String {
+    fn result_html(&self, call: &TranscriptCall, text: &str) -> String {
         let prose = matches!(
             call.outcome,
-            Outcome::Agent(_) | Outcome::Searched { .. } | Outcome::Fetched { .. }
+            ToolCallOutcome::Agent(_)
+                | ToolCallOutcome::Searched { .. }
+                | ToolCallOutcome::Fetched { .. }
         );
         match prose && call.status != CallStatus::Error {
             true => html::prose(text),
@@ -561,10 +565,10 @@ impl Frame<'_> {
         }
     }
 
-    fn outcome(&self, row: &mut ItemRow, call: &Call) {
+    fn outcome(&self, row: &mut ItemJson, call: &TranscriptCall) {
         match &call.outcome {
-            Outcome::Todos(todos) => {
-                let todo = |todo: &unspool_model::view::outcome::Todo| TodoRow {
+            ToolCallOutcome::Todos(todos) => {
+                let todo = |todo: &unspool_model::view::tool_outcome::TodoItem| TodoRow {
                     text: todo.text.clone(),
                     state: match todo.state {
                         TodoState::Open => "open",
@@ -574,17 +578,18 @@ impl Frame<'_> {
                 };
                 row.todos = Some(todos.iter().map(todo).collect());
             }
-            Outcome::Asked(questions) => {
-                let question = |one: &unspool_model::view::outcome::Question| QuestionRow {
-                    text: one.text.clone(),
-                    options: one.options.clone(),
-                    answer: one.answer.clone(),
-                };
+            ToolCallOutcome::Asked(questions) => {
+                let question =
+                    |one: &unspool_model::view::tool_outcome::UserQuestion| QuestionRow {
+                        text: one.text.clone(),
+                        options: one.options.clone(),
+                        answer: one.answer.clone(),
+                    };
                 row.questions = Some(questions.iter().map(question).collect());
             }
-            Outcome::Plan(plan) => row.plan = Some(self.text(plan, html::prose)),
-            Outcome::Agent(agent) => row.agent_kind.clone_from(&agent.kind),
-            Outcome::Refused { said: Some(said) } => {
+            ToolCallOutcome::Plan(plan) => row.plan = Some(self.text(plan, html::prose)),
+            ToolCallOutcome::Agent(agent) => row.agent_kind.clone_from(&agent.kind),
+            ToolCallOutcome::Refused { said: Some(said) } => {
                 let said = self.text(said, html::typed);
                 (row.text, row.html) = (Some(said.text), Some(said.html));
             }
@@ -592,8 +597,8 @@ impl Frame<'_> {
         }
     }
 
-    fn change(&self, row: &mut ItemRow, change: &Change) {
-        if let Change::Written(text) = change {
+    fn change(&self, row: &mut ItemJson, change: &FileChange) {
+        if let FileChange::Written(text) = change {
             let (text, more) = self.clip(text);
             row.written = Some(text.to_owned());
             row.more |= more;
@@ -610,9 +615,9 @@ impl Frame<'_> {
                 };
                 room = left;
                 let op = match sign {
-                    Sign::Same => "=",
-                    Sign::Added => "+",
-                    Sign::Removed => "-",
+                    PatchSign::Same => "=",
+                    PatchSign::Added => "+",
+                    PatchSign::Removed => "-",
                 };
                 lines.push(DiffLine { op, text });
             }
@@ -646,7 +651,7 @@ impl Frame<'_> {
         }
     }
 
-    fn note(&self, row: &mut ItemRow, body: &Body) {
+    fn note(&self, row: &mut ItemJson, body: &ItemBody) {
         row.kind = "note";
         let mut say = |sub, label: &str, level, text: &str, render: fn(&str) -> String| {
             row.sub = Some(sub);
@@ -658,7 +663,7 @@ impl Frame<'_> {
             }
         };
         match body {
-            Body::Queued { text } => {
+            ItemBody::Queued { text } => {
                 say(
                     "queued",
                     "typed while the model was working",
@@ -667,7 +672,7 @@ impl Frame<'_> {
                     html::typed,
                 );
             }
-            Body::Interrupt { tool: true } => {
+            ItemBody::Interrupt { tool: true } => {
                 say(
                     "interrupt",
                     "Interrupted at a tool call",
@@ -676,21 +681,21 @@ impl Frame<'_> {
                     html::typed,
                 );
             }
-            Body::Interrupt { tool: false } => {
+            ItemBody::Interrupt { tool: false } => {
                 say("interrupt", "Interrupted", "warn", "", html::typed);
             }
-            Body::ApiError { text, attempt } => {
+            ItemBody::ApiError { text, attempt } => {
                 let label = match attempt {
                     Some((nth, of)) => format!("API error, attempt {nth} of {of}"),
                     None => "API error".to_owned(),
                 };
                 say("api_error", &label, "error", text, html::typed);
             }
-            Body::Hook(hook) => {
+            ItemBody::Hook(hook) => {
                 let (label, level) = hook_label(hook);
                 say("hook", &label, level, &hook.output, html::printed);
             }
-            Body::Command {
+            ItemBody::Command {
                 command,
                 output,
                 is_error,
@@ -699,8 +704,8 @@ impl Frame<'_> {
                 let label = command.as_deref().unwrap_or("output");
                 say("command", label, level, output, html::printed);
             }
-            Body::Notice { text } => say("notice", "", "info", text, html::typed),
-            Body::Orphan {
+            ItemBody::Notice { text } => say("notice", "", "info", text, html::typed),
+            ItemBody::Orphan {
                 call,
                 text,
                 is_error,
@@ -709,28 +714,28 @@ impl Frame<'_> {
                 let label = format!("Result without its call: {call}");
                 say("orphan", &label, level, text, html::printed);
             }
-            Body::Unknown { label } => {
+            ItemBody::Unknown { label } => {
                 say("unknown", label, "info", "", html::typed);
             }
-            Body::Fault { detail } => say("fault", detail, "error", "", html::typed),
-            Body::Notes(notes) => {
+            ItemBody::Fault { detail } => say("fault", detail, "error", "", html::typed),
+            ItemBody::Notes(notes) => {
                 say("notes", &listed(notes), "info", "", html::typed);
                 row.matters = Some(notes.iter().any(|note| note.matters));
             }
-            Body::Turn(_)
-            | Body::Prompt(_)
-            | Body::Reply { .. }
-            | Body::Thinking { .. }
-            | Body::Call(_)
-            | Body::Compaction { .. }
-            | Body::Summary { .. } => {}
+            ItemBody::Turn(_)
+            | ItemBody::Prompt(_)
+            | ItemBody::Reply { .. }
+            | ItemBody::Thinking { .. }
+            | ItemBody::Call(_)
+            | ItemBody::Compaction { .. }
+            | ItemBody::Summary { .. } => {}
         }
     }
 
     /// The head of a turn, with its first and last words.
-    pub fn head(&self, row: &mut ItemRow, turn: &Row, course: &Course, used: &SessionUsage) {
+    pub fn head(&self, row: &mut ItemJson, turn: &Row, course: &ThreadEnds, used: &SessionUsage) {
         let all = used.all();
-        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::cost_fields(all.cost);
         let session = self.session;
         let opener = &session.records[turn.record as usize];
         row.row = Some(TurnBrief {
@@ -745,7 +750,7 @@ impl Frame<'_> {
             cost_usd_known,
             unpriced_messages,
             usage: all.usage.into(),
-            used_by: UsedBy::from(used),
+            used_by: UsageByOrigin::from(used),
             messages: turn.messages.len(),
             calls: turn.calls.len(),
             permission_mode: opener
@@ -756,7 +761,8 @@ impl Frame<'_> {
         });
         row.tools = Some(tools(session, course, &turn.calls));
         let prompt = &turn.prompt;
-        let is_media = |block: &&Part| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+        let is_media =
+            |block: &&BlockRecord| matches!(block.kind, BlockKind::Image | BlockKind::Document);
         let pictures = session.blocks_of(opener).iter();
         let pictures = pictures.filter(is_media).count();
         if !prompt.is_empty() || pictures > 0 {
@@ -772,7 +778,7 @@ impl Frame<'_> {
 }
 
 /// How often calls used each tool, the most used first.
-pub fn tools(session: &Session, course: &Course, calls: &[u32]) -> Vec<ToolRow> {
+pub fn tools(session: &Session, course: &ThreadEnds, calls: &[u32]) -> Vec<ToolRow> {
     let mut places = std::collections::HashMap::new();
     let mut all: Vec<ToolRow> = Vec::new();
     for call in calls.iter().map(|&at| &session.calls[at as usize]) {
@@ -793,7 +799,7 @@ pub fn tools(session: &Session, course: &Course, calls: &[u32]) -> Vec<ToolRow> 
     all
 }
 
-fn hook_label(hook: &Hook) -> (String, &'static str) {
+fn hook_label(hook: &FailedHook) -> (String, &'static str) {
     let did = if hook.blocked { "blocked" } else { "failed" };
     let level = if hook.blocked { "warn" } else { "error" };
     let command = hook.command.as_deref().unwrap_or_default();
@@ -802,10 +808,10 @@ fn hook_label(hook: &Hook) -> (String, &'static str) {
 }
 
 /// `hook success, 3 × file history`.
-fn listed(notes: &[Note]) -> String {
-    let label = |note: &Note| match note.count {
+fn listed(notes: &[TranscriptNote]) -> String {
+    let label = |note: &TranscriptNote| match note.count {
         1 => note.label.clone(),
-        count => format!("{} × {}", amount::grouped(u64::from(count)), note.label),
+        count => format!("{} × {}", format::grouped(u64::from(count)), note.label),
     };
     let labels: Vec<String> = notes.iter().map(label).collect();
     labels.join(", ")

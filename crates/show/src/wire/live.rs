@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::session::SessionRow;
+use super::session::SessionJson;
 
 /// A summary of running sessions: `unspool status`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -21,12 +21,12 @@ pub struct StatusRow {
     /// Sub-agents that are working.
     pub agents_working: usize,
     /// The session that has needed you the longest, else the one that waits longest for a prompt.
-    pub first: Option<NeedRow>,
+    pub first: Option<WaitingSessionRow>,
 }
 
 /// A session that waits for you.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct NeedRow {
+pub struct WaitingSessionRow {
     /// The session.
     pub id: String,
     /// Its title.
@@ -43,12 +43,12 @@ pub struct NeedRow {
 
 /// A session that changed: `unspool watch --json`, after the initial rows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ChangeRow<'a> {
+pub struct SessionChangeRow<'a> {
     /// `session`: it is new, has grown, or changed its state.
     pub event: &'static str,
     /// Its current row.
     #[serde(flatten)]
-    pub session: &'a SessionRow,
+    pub session: &'a SessionJson,
     /// Its previous state; null if unchanged.
     pub previous_status: Option<String>,
     /// Whether lines were added, not only time passed.

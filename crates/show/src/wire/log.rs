@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// An amount before and after.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct ChangeRow {
+pub struct AmountChangeRow {
     /// Before.
     pub before: u64,
     /// After.
@@ -34,11 +34,11 @@ pub struct LogRow {
     /// Options as they were typed.
     pub options: Vec<String>,
     /// Lines before and after, if known.
-    pub lines: Option<ChangeRow>,
+    pub lines: Option<AmountChangeRow>,
     /// Bytes before and after, if known.
-    pub bytes: Option<ChangeRow>,
+    pub bytes: Option<AmountChangeRow>,
     /// Tokens before and after, if known.
-    pub tokens: Option<ChangeRow>,
+    pub tokens: Option<AmountChangeRow>,
     /// The number of the edit that it undoes.
     pub undoes: Option<u64>,
     /// Whether it was undone.

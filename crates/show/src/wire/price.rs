@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::price::{Long, Price, Rate, Rates};
+use unspool_model::price::{LongInputRates, ModelPrice, TokenRate, TokenRates};
 
 /// Prices of a model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct PriceRow {
     /// Dollars per million tokens written to the one-hour cache.
     pub cache_write_1h: Option<f64>,
     /// Prices of messages with long input; null if they are the same.
-    pub long: Option<LongRow>,
+    pub long: Option<LongInputPriceRow>,
     /// Prices of the batch API; null if unknown.
     pub batch: Option<RatesRow>,
     /// Dollars per web search.
@@ -43,7 +43,7 @@ pub struct PriceRow {
 
 /// Prices of messages with long input.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct LongRow {
+pub struct LongInputPriceRow {
     /// They apply to messages with more input tokens than this.
     pub above: u64,
     /// The prices.
@@ -83,7 +83,7 @@ pub struct PriceChangeRow {
 
 impl PriceRow {
     /// The row of a price, found for this model.
-    pub fn new(model: &str, price: &Price) -> PriceRow {
+    pub fn new(model: &str, price: &ModelPrice) -> PriceRow {
         let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let rates = RatesRow::from(&price.rates);
         PriceRow {
@@ -94,7 +94,7 @@ impl PriceRow {
             cache_read: rates.cache_read,
             cache_write_5m: rates.cache_write_5m,
             cache_write_1h: rates.cache_write_1h,
-            long: price.long.as_ref().map(LongRow::from),
+            long: price.long.as_ref().map(LongInputPriceRow::from),
             batch: price.batch.as_ref().map(RatesRow::from),
             web_search: price.web_search.map(|each| each as f64 / 1e12),
             fast: price.fast.map(|factor| factor.value()),
@@ -107,9 +107,9 @@ impl PriceRow {
     }
 }
 
-impl From<&Long> for LongRow {
-    fn from(long: &Long) -> LongRow {
-        LongRow {
+impl From<&LongInputRates> for LongInputPriceRow {
+    fn from(long: &LongInputRates) -> LongInputPriceRow {
+        LongInputPriceRow {
             above: long.above,
             rates: RatesRow::from(&long.rates),
             batch: long.batch.as_ref().map(RatesRow::from),
@@ -117,9 +117,9 @@ impl From<&Long> for LongRow {
     }
 }
 
-impl From<&Rates> for RatesRow {
-    fn from(rates: &Rates) -> RatesRow {
-        let dollars = |rate: Option<Rate>| rate.map(Rate::per_million);
+impl From<&TokenRates> for RatesRow {
+    fn from(rates: &TokenRates) -> RatesRow {
+        let dollars = |rate: Option<TokenRate>| rate.map(TokenRate::per_million);
         RatesRow {
             input: dollars(rates.input),
             output: dollars(rates.output),

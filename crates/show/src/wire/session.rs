@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
-use unspool_model::view::row::SessionRow as Row;
+use unspool_model::view::session_row::SessionRow as Row;
 use unspool_model::view::session_usage::SessionUsage;
-use unspool_model::view::status::{Job, Need, State, Status};
+use unspool_model::view::status::{AttentionNeed, BackgroundJob, SessionState, SessionStatus};
 
-use crate::wire::cost::{self, UsedBy};
+use crate::wire::cost::{self, UsageByOrigin};
 
 /// Tokens, each message counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +67,8 @@ pub struct BackgroundRow {
     pub listed: bool,
 }
 
-impl From<Job> for BackgroundRow {
-    fn from(job: Job) -> BackgroundRow {
+impl From<BackgroundJob> for BackgroundRow {
+    fn from(job: BackgroundJob) -> BackgroundRow {
         BackgroundRow {
             id: job.id,
             state: job.state,
@@ -83,7 +83,7 @@ impl From<Job> for BackgroundRow {
 
 /// Where a session was found.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct SessionFileInfo {
     /// Its id.
     pub id: String,
     /// Its file.
@@ -98,7 +98,7 @@ pub struct Place {
 
 /// A session, as `ls` lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionRow {
+pub struct SessionJson {
     /// The id: the name of its file.
     pub id: String,
     /// Its file.
@@ -188,7 +188,7 @@ pub struct SessionRow {
     pub unpriced_messages: u64,
     /// Who used these tokens; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used_by: Option<UsedBy>,
+    pub used_by: Option<UsageByOrigin>,
     /// Its cost since local midnight; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_today_usd: Option<f64>,
@@ -231,11 +231,11 @@ pub struct SessionRow {
     pub partial: bool,
 }
 
-impl SessionRow {
+impl SessionJson {
     /// What it wants from a person.
-    pub fn need(&self) -> Need {
-        let state = State::named(&self.status).unwrap_or(State::Idle);
-        Need::of(state, self.question.is_some())
+    pub fn need(&self) -> AttentionNeed {
+        let state = SessionState::named(&self.status).unwrap_or(SessionState::Idle);
+        AttentionNeed::of(state, self.question.is_some())
     }
 
     /// What it is doing, for people.
@@ -289,9 +289,9 @@ impl SessionRow {
 
     /// The same, with what was used since local midnight.
     #[must_use]
-    pub fn with_today(self, today: &SessionUsage) -> SessionRow {
-        let (cost, known, _) = cost::told(today.all().cost);
-        SessionRow {
+    pub fn with_today(self, today: &SessionUsage) -> SessionJson {
+        let (cost, known, _) = cost::cost_fields(today.all().cost);
+        SessionJson {
             cost_today_usd: cost,
             cost_today_usd_known: Some(known),
             ..self
@@ -299,14 +299,14 @@ impl SessionRow {
     }
 
     /// The row of a session.
-    pub fn new(session: &Session, row: Row, place: Place) -> SessionRow {
+    pub fn new(session: &Session, row: Row, place: SessionFileInfo) -> SessionJson {
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let pending_tool = pending_tool(session, &row.status);
         let status = row.status;
         let question = status.waits.and_then(|waits| waits.question);
         let used = row.used.all();
-        let (cost_usd, known, unpriced_messages) = cost::told(used.cost);
-        SessionRow {
+        let (cost_usd, known, unpriced_messages) = cost::cost_fields(used.cost);
+        SessionJson {
             id: place.id,
             path: place.path,
             project: place.project,
@@ -319,7 +319,9 @@ impl SessionRow {
             status_from: status.from.name().to_owned(),
             status_sure: status.sure,
             status_since: time(status.since),
-            need: Need::of(status.state, question.is_some()).word().to_owned(),
+            need: AttentionNeed::of(status.state, question.is_some())
+                .word()
+                .to_owned(),
             question,
             error: status.error,
             resets: time(status.resets),
@@ -352,7 +354,7 @@ impl SessionRow {
             cost_usd,
             cost_usd_known: Some(known),
             unpriced_messages,
-            used_by: Some(UsedBy::from(&row.used)),
+            used_by: Some(UsageByOrigin::from(&row.used)),
             cost_today_usd: None,
             cost_today_usd_known: None,
             context_tokens: row.context_tokens,
@@ -372,7 +374,7 @@ impl SessionRow {
 }
 
 /// The call that runs or must be allowed; hooks may tell of it before it stands in the file.
-fn pending_tool(session: &Session, status: &Status) -> Option<PendingTool> {
+fn pending_tool(session: &Session, status: &SessionStatus) -> Option<PendingTool> {
     let in_file = status.pending.map(|at| &session.calls[at as usize]);
     let asked = status.waits.as_ref();
     let asked = asked.and_then(|waits| Some((waits, waits.tool.clone()?)));

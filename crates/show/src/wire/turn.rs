@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unspool_model::session::Session;
 use unspool_model::view::session_usage::SessionUsage;
-use unspool_model::view::turns::{self, Course, TurnRow as Row};
+use unspool_model::view::turns::{self, ThreadEnds, TurnRow as Row};
 
 use crate::wire::call::CallRow;
-use crate::wire::cost::{self, UsedBy};
+use crate::wire::cost::{self, UsageByOrigin};
 use crate::wire::session::UsageRow;
 
 /// A turn: from a prompt or command to the final reply.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TurnRow {
+pub struct TurnJson {
     /// Its number, from 1; 0 is everything before the first prompt.
     pub n: usize,
     /// The line that opened it.
@@ -61,23 +61,23 @@ pub struct TurnRow {
     /// Number of its messages without a known price.
     pub unpriced_messages: u64,
     /// Who used these tokens.
-    pub used_by: UsedBy,
+    pub used_by: UsageByOrigin,
     /// The line number of the line that opened it.
     pub line: u32,
 }
 
-impl TurnRow {
+impl TurnJson {
     /// The row of a turn.
-    pub fn new(session: &Session, course: &Course, row: &Row, used: &SessionUsage) -> TurnRow {
+    pub fn new(session: &Session, course: &ThreadEnds, row: &Row, used: &SessionUsage) -> TurnJson {
         let all = used.all();
-        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::cost_fields(all.cost);
         let opener = &session.records[row.record as usize];
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let ids = row.messages.iter().map(|&at| {
             let message = &session.messages[at as usize];
             session.message_id(message).map(str::to_owned)
         });
-        TurnRow {
+        TurnJson {
             n: row.n,
             uuid: opener.uuid.as_ref().map(ToString::to_string),
             kind: row.kind.name().to_owned(),
@@ -112,7 +112,7 @@ impl TurnRow {
             cost_usd,
             cost_usd_known,
             unpriced_messages,
-            used_by: UsedBy::from(used),
+            used_by: UsageByOrigin::from(used),
             line: opener.line,
         }
     }

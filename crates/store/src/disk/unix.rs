@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use crate::disk::{Call, Kind, Look, call};
-use crate::open::Stamp;
+use crate::disk::{DiskCall, DiskMetadata, FileKind, call};
+use crate::open::FileStamp;
 
 /// A folder that is held open.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct OpenFolder {
     handle: OwnedFd,
     path: PathBuf,
 }
@@ -25,19 +25,19 @@ const FILE: OFlags = OFlags::NOFOLLOW
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK);
 
-impl Folder {
+impl OpenFolder {
     /// Opens a folder by its path; links on the way are followed this once.
-    pub fn open(path: &Path) -> io::Result<Folder> {
-        let handle = call(Call::Open, || fs::open(path, FOLDER, Mode::empty()))?;
-        Ok(Folder {
+    pub fn open(path: &Path) -> io::Result<OpenFolder> {
+        let handle = call(DiskCall::Open, || fs::open(path, FOLDER, Mode::empty()))?;
+        Ok(OpenFolder {
             handle,
             path: path.into(),
         })
     }
 
     /// The same folder once more, by its handle and not by its path.
-    pub fn again(&self) -> io::Result<Folder> {
-        Ok(Folder {
+    pub fn again(&self) -> io::Result<OpenFolder> {
+        Ok(OpenFolder {
             handle: self.handle.try_clone()?,
             path: self.path.clone(),
         })
@@ -49,12 +49,12 @@ impl Folder {
     }
 
     /// The folder below with this name, not through a link.
-    pub fn below(&self, name: &OsStr) -> io::Result<Folder> {
+    pub fn below(&self, name: &OsStr) -> io::Result<OpenFolder> {
         let flags = FOLDER | OFlags::NOFOLLOW;
-        let handle = call(Call::Open, || {
+        let handle = call(DiskCall::Open, || {
             fs::openat(&self.handle, name, flags, Mode::empty())
         })?;
-        Ok(Folder {
+        Ok(OpenFolder {
             handle,
             path: self.path.join(name),
         })
@@ -62,14 +62,16 @@ impl Folder {
 
     /// Makes a folder for nobody else.
     pub fn make(&self, name: &OsStr) -> io::Result<()> {
-        call(Call::Make, || fs::mkdirat(&self.handle, name, Mode::RWXU))
+        call(DiskCall::Make, || {
+            fs::mkdirat(&self.handle, name, Mode::RWXU)
+        })
     }
 
     /// A new file for nobody else to read.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = FILE | OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
         let mode = Mode::RUSR | Mode::WUSR;
-        call(Call::Open, || {
+        call(DiskCall::Open, || {
             fs::openat(&self.handle, name, flags, mode).map(File::from)
         })
     }
@@ -90,14 +92,14 @@ impl Folder {
     }
 
     fn existing(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        call(Call::Open, || {
+        call(DiskCall::Open, || {
             fs::openat(&self.handle, name, FILE | flags, Mode::empty()).map(File::from)
         })
     }
 
     /// What stands under a name; a link is a link.
-    pub fn look(&self, name: &OsStr) -> io::Result<Option<Look>> {
-        let stat = call(Call::Look, || {
+    pub fn look(&self, name: &OsStr) -> io::Result<Option<DiskMetadata>> {
+        let stat = call(DiskCall::Look, || {
             fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)
         });
         match stat {
@@ -109,14 +111,14 @@ impl Folder {
 
     /// Gives a file another name in place of whatever has it.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        call(Call::Rename, || {
+        call(DiskCall::Rename, || {
             fs::renameat(&self.handle, from, &self.handle, to)
         })
     }
 
     /// Gives a file or folder another name that must be free.
-    pub fn rename_new(&self, from: &OsStr, folder: &Folder, to: &OsStr) -> io::Result<()> {
-        let renamed = call(Call::Rename, || {
+    pub fn rename_new(&self, from: &OsStr, folder: &OpenFolder, to: &OsStr) -> io::Result<()> {
+        let renamed = call(DiskCall::Rename, || {
             fs::renameat_with(
                 &self.handle,
                 from,
@@ -132,20 +134,20 @@ impl Folder {
     }
 
     /// For file systems that cannot rename without replacing: a link cannot replace either.
-    fn link_and_remove(&self, from: &OsStr, folder: &Folder, to: &OsStr) -> io::Result<()> {
+    fn link_and_remove(&self, from: &OsStr, folder: &OpenFolder, to: &OsStr) -> io::Result<()> {
         if self
             .look(from)?
-            .is_some_and(|look| look.kind == Kind::Folder)
+            .is_some_and(|look| look.kind == FileKind::Folder)
         {
             // Folders have no links; an empty one in the way is all that could be replaced.
             return match folder.look(to)? {
                 Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
-                None => call(Call::Rename, || {
+                None => call(DiskCall::Rename, || {
                     fs::renameat(&self.handle, from, &folder.handle, to)
                 }),
             };
         }
-        call(Call::Link, || {
+        call(DiskCall::Link, || {
             fs::linkat(&self.handle, from, &folder.handle, to, AtFlags::empty())
         })?;
         self.remove(from)
@@ -153,21 +155,21 @@ impl Folder {
 
     /// Removes a file.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        call(Call::Remove, || {
+        call(DiskCall::Remove, || {
             fs::unlinkat(&self.handle, name, AtFlags::empty())
         })
     }
 
     /// Removes a folder that is empty.
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
-        call(Call::Remove, || {
+        call(DiskCall::Remove, || {
             fs::unlinkat(&self.handle, name, AtFlags::REMOVEDIR)
         })
     }
 
     /// Waits until the names in it are on disk. Some file systems cannot, and need not.
     pub fn sync(&self) -> io::Result<()> {
-        let synced = call(Call::Sync, || fs::fsync(&self.handle));
+        let synced = call(DiskCall::Sync, || fs::fsync(&self.handle));
         match synced {
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
             other => other,
@@ -177,7 +179,7 @@ impl Folder {
     /// The names in it.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in call(Call::Open, || Dir::read_from(&self.handle))? {
+        for entry in call(DiskCall::Open, || Dir::read_from(&self.handle))? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
@@ -189,7 +191,7 @@ impl Folder {
 
     /// Why we do not write here, if others may exchange what we write.
     pub fn distrust(&self) -> io::Result<Option<&'static str>> {
-        let stat = call(Call::Look, || fs::fstat(&self.handle))?;
+        let stat = call(DiskCall::Look, || fs::fstat(&self.handle))?;
         Ok(suspect(&stat, rustix::process::geteuid()))
     }
 }
@@ -225,20 +227,20 @@ fn is_unknown(error: &io::Error) -> bool {
 
 // The types of these numbers differ between systems.
 #[allow(clippy::unnecessary_cast)]
-fn look(stat: &Stat) -> Look {
+fn look(stat: &Stat) -> DiskMetadata {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Else,
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Else,
     };
     let seconds = stat.st_mtime as i64;
     let modified = seconds
         .saturating_mul(1_000_000_000)
         .saturating_add(stat.st_mtime_nsec as i64);
-    Look {
+    DiskMetadata {
         kind,
-        stamp: Stamp {
+        stamp: FileStamp {
             identity: (stat.st_dev as u64).rotate_left(40) ^ stat.st_ino as u64,
             size: stat.st_size as u64,
             modified,
@@ -249,19 +251,19 @@ fn look(stat: &Stat) -> Look {
 
 /// Gives a new file the owner, extended attributes and permissions of another, as far as the
 /// system lets us; only permissions must be right.
-pub(crate) fn dress(new: &File, like: &File) -> io::Result<()> {
+pub(crate) fn copy_file_attributes(new: &File, like: &File) -> io::Result<()> {
     let (old, made) = (fs::fstat(like)?, fs::fstat(new)?);
     if (old.st_uid, old.st_gid) != (made.st_uid, made.st_gid) {
         let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only the administrator may give files away.
-        let _ = call(Call::Dress, || {
+        let _ = call(DiskCall::Dress, || {
             fs::fchown(new, Some(owner.0), Some(owner.1))
         });
     }
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     attributes(new, like);
     let mode = Mode::from_raw_mode(old.st_mode) & Mode::from_raw_mode(0o7777);
-    call(Call::Dress, || fs::fchmod(new, mode))
+    call(DiskCall::Dress, || fs::fchmod(new, mode))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]

@@ -3,14 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
-use crate::journal::{Entry, Journal, Kept, Listed, Step, Task, Work};
-use crate::open::Stamp;
+use crate::atomic_write::{ContentHash, FileInFolder, WriteRoots};
+use crate::error::StoreError;
+use crate::journal::{
+    FileTransaction, Journal, JournalBackup, JournalEntry, JournalStep, JournalTask,
+    ListedJournalEntry,
+};
+use crate::open::FileStamp;
 use crate::own_file;
-use crate::write::{Ground, Mark, Place};
 
 /// How to undo.
-pub struct How<'a> {
+pub struct UndoOptions<'a> {
     /// When, in milliseconds since 1970.
     pub at: i64,
     /// Moves files that changed since out of the way instead of refusing.
@@ -21,39 +24,43 @@ pub struct How<'a> {
 
 /// What undoing would do.
 #[derive(Clone, Debug)]
-pub struct Outlook {
+pub struct UndoPreview {
     /// The work that is undone.
-    pub entry: Entry,
+    pub entry: JournalEntry,
     /// What happens, in words, in order.
     pub words: Vec<String>,
     /// Why not, in words; empty if it can be done.
     pub refused: Vec<String>,
-    acts: Vec<Act>,
+    acts: Vec<UndoStep>,
 }
 
 /// One step of undoing.
 #[derive(Clone, Debug)]
-enum Act {
+enum UndoStep {
     Remove(PathBuf),
     RemoveFolder(PathBuf),
-    Restore(PathBuf, Kept),
-    RestoreOver(PathBuf, Stamp, Kept),
-    RestoreEnd(PathBuf, Kept),
-    Cut(PathBuf, Stamp, u64),
+    Restore(PathBuf, JournalBackup),
+    RestoreOver(PathBuf, FileStamp, JournalBackup),
+    RestoreEnd(PathBuf, JournalBackup),
+    Cut(PathBuf, FileStamp, u64),
     Append(PathBuf, String, String),
     Move(PathBuf, PathBuf),
 }
 
 impl Journal {
     /// What undoing a work would do; without a number the latest that is not undone.
-    pub fn outlook(&self, number: Option<u64>, how: &How<'_>) -> Result<Outlook, Error> {
+    pub fn preview_undo(
+        &self,
+        number: Option<u64>,
+        how: &UndoOptions<'_>,
+    ) -> Result<UndoPreview, StoreError> {
         let entry = self.undoable(number)?;
         self.check(&entry)?;
-        let ground = Ground::open(&entry.task.roots)?;
-        let mut plan = Plan {
+        let ground = WriteRoots::open(&entry.task.roots)?;
+        let mut plan = UndoPlanner {
             ground: &ground,
             how,
-            outlook: Outlook {
+            outlook: UndoPreview {
                 words: Vec::new(),
                 refused: Vec::new(),
                 acts: Vec::new(),
@@ -69,18 +76,24 @@ impl Journal {
             plan.step(step)?;
         }
         for folder in entry.made.iter().rev() {
-            plan.outlook.acts.push(Act::RemoveFolder(folder.clone()));
+            plan.outlook
+                .acts
+                .push(UndoStep::RemoveFolder(folder.clone()));
         }
         Ok(plan.outlook)
     }
 
     /// Undoes a work; says under which number that can be undone in turn, and what was done.
-    pub fn undo(&self, number: Option<u64>, how: &How<'_>) -> Result<(u64, Outlook), Error> {
+    pub fn undo(
+        &self,
+        number: Option<u64>,
+        how: &UndoOptions<'_>,
+    ) -> Result<(u64, UndoPreview), StoreError> {
         self.recover()?;
         let entry = self.undoable(number)?;
         self.check(&entry)?;
         let number = entry.number;
-        let task = Task {
+        let task = JournalTask {
             at: how.at,
             operation: "undo".to_owned(),
             words: format!("undo {number}: {}", entry.task.words),
@@ -92,9 +105,9 @@ impl Journal {
         };
         let mut work = self.begin_as(task, Some(number))?;
         // Looked at again now that nobody else edits.
-        let outlook = self.outlook(Some(number), how)?;
+        let outlook = self.preview_undo(Some(number), how)?;
         if let Some(first) = outlook.refused.first() {
-            return Err(Error::refused(
+            return Err(StoreError::refused(
                 format!("cannot undo {number}: {first}"),
                 if how.force {
                     "see what would be done with `unspool undo --dry-run`"
@@ -109,25 +122,26 @@ impl Journal {
         Ok((work.commit()?, outlook))
     }
 
-    fn undoable(&self, number: Option<u64>) -> Result<Entry, Error> {
+    fn undoable(&self, number: Option<u64>) -> Result<JournalEntry, StoreError> {
         let mut list = self.list()?;
         let Some(number) = number else {
-            let open = |one: &Listed| one.undone_by.is_none() && one.entry.undoes.is_none();
+            let open =
+                |one: &ListedJournalEntry| one.undone_by.is_none() && one.entry.undoes.is_none();
             let latest = list.into_iter().rev().find(open);
-            return latest.map(|one| one.entry).ok_or(Error::NotFound {
+            return latest.map(|one| one.entry).ok_or(StoreError::NotFound {
                 what: "there is nothing to undo".to_owned(),
             });
         };
         let at = list.iter().position(|one| one.entry.number == number);
         let listed = at.map(|at| list.swap_remove(at));
         match listed {
-            None => Err(Error::NotFound {
+            None => Err(StoreError::NotFound {
                 what: format!("there is no edit {number}"),
             }),
-            Some(Listed {
+            Some(ListedJournalEntry {
                 undone_by: Some(by),
                 ..
-            }) => Err(Error::refused(
+            }) => Err(StoreError::refused(
                 format!("edit {number} was already undone by edit {by}"),
                 "undo that edit to redo this one",
             )),
@@ -135,75 +149,84 @@ impl Journal {
         }
     }
 
-    fn prepare(&self, work: &mut Work, number: u64, act: &Act) -> Result<(), Error> {
-        let copy = |kept: &Kept| {
+    fn prepare(
+        &self,
+        work: &mut FileTransaction,
+        number: u64,
+        act: &UndoStep,
+    ) -> Result<(), StoreError> {
+        let copy = |kept: &JournalBackup| {
             let folder = self.own(number)?;
             let read = folder.read(OsStr::new(&kept.file));
-            read.map_err(|error| Error::unwritable("read", &folder.path().join(&kept.file), error))
+            read.map_err(|error| {
+                StoreError::unwritable("read", &folder.path().join(&kept.file), error)
+            })
         };
         match act {
-            Act::Remove(path) => work.remove(path),
-            Act::RemoveFolder(path) => work.remove_folder(path),
-            Act::Restore(path, kept) => work.restore(path, copy(kept)?, kept),
-            Act::RestoreOver(path, stamp, kept) => {
+            UndoStep::Remove(path) => work.remove(path),
+            UndoStep::RemoveFolder(path) => work.remove_folder(path),
+            UndoStep::Restore(path, kept) => work.restore(path, copy(kept)?, kept),
+            UndoStep::RestoreOver(path, stamp, kept) => {
                 work.restore_over(path, *stamp, copy(kept)?, kept)
             }
-            Act::RestoreEnd(path, kept) => {
+            UndoStep::RestoreEnd(path, kept) => {
                 let from = self.folder_of(number).join(&kept.file);
-                let text =
-                    own_file::read_to_string(&from).map_err(|error| Error::io(&from, error))?;
+                let text = own_file::read_to_string(&from)
+                    .map_err(|error| StoreError::io(&from, error))?;
                 work.restore_end(path, text)
             }
-            Act::Cut(path, stamp, after) => work.cut(path, *stamp, *after),
-            Act::Append(path, line, otherwise) => {
+            UndoStep::Cut(path, stamp, after) => work.cut(path, *stamp, *after),
+            UndoStep::Append(path, line, otherwise) => {
                 work.append_line(path, line, Some(otherwise.clone()))
             }
-            Act::Move(from, to) => work.rename(from, to),
+            UndoStep::Move(from, to) => work.rename(from, to),
         }
     }
 }
 
-fn turned(change: super::Change) -> super::Change {
-    super::Change {
+fn turned(change: super::AmountChange) -> super::AmountChange {
+    super::AmountChange {
         before: change.after,
         after: change.before,
     }
 }
 
-struct Plan<'a> {
-    ground: &'a Ground,
-    how: &'a How<'a>,
-    outlook: Outlook,
+struct UndoPlanner<'a> {
+    ground: &'a WriteRoots,
+    how: &'a UndoOptions<'a>,
+    outlook: UndoPreview,
 }
 
-impl Plan<'_> {
-    fn step(&mut self, step: &Step) -> Result<(), Error> {
+impl UndoPlanner<'_> {
+    fn step(&mut self, step: &JournalStep) -> Result<(), StoreError> {
         let path = step.path();
         let Some(place) = self.place(path)? else {
             return self.without_folder(step);
         };
         match step {
-            Step::Created { after, .. } => self.created(path, &place, after),
-            Step::Replaced { after, before, .. } => self.replaced(path, &place, after, before),
-            Step::Removed { before, .. } => self.removed(path, &place, before),
-            Step::Appended {
+            JournalStep::Created { after, .. } => self.created(path, &place, after),
+            JournalStep::Replaced { after, before, .. } => {
+                self.replaced(path, &place, after, before)
+            }
+            JournalStep::Removed { before, .. } => self.removed(path, &place, before),
+            JournalStep::Appended {
                 text,
                 before,
                 after,
                 otherwise,
                 ..
             } => self.appended(path, &place, (text, *before, *after), otherwise.as_deref()),
-            Step::Cut { after, before, .. } => self.uncut(path, &place, *after, before),
-            Step::Moved { to, .. } => self.moved(path, &place, to),
-            Step::Emptied { .. } => Ok(()),
+            JournalStep::Cut { after, before, .. } => self.uncut(path, &place, *after, before),
+            JournalStep::Moved { to, .. } => self.moved(path, &place, to),
+            JournalStep::Emptied { .. } => Ok(()),
         }
     }
 
     /// The place of a file, if its folder is there.
-    fn place(&self, path: &Path) -> Result<Option<Place>, Error> {
+    fn place(&self, path: &Path) -> Result<Option<FileInFolder>, StoreError> {
         match self.ground.place(path) {
             Ok(place) => Ok(Some(place)),
-            Err(Error::Unwritable { source, .. })
+            Err(StoreError::Unwritable { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {
                 Ok(None)
@@ -212,21 +235,28 @@ impl Plan<'_> {
         }
     }
 
-    fn without_folder(&mut self, step: &Step) -> Result<(), Error> {
+    fn without_folder(&mut self, step: &JournalStep) -> Result<(), StoreError> {
         let path = step.path();
         match step {
-            Step::Replaced { before, .. } | Step::Removed { before, .. } => {
+            JournalStep::Replaced { before, .. } | JournalStep::Removed { before, .. } => {
                 self.restore(path, before);
             }
-            Step::Moved { to, .. } => self.move_back(path, to),
-            Step::Created { .. } => self.say(format!("`{}` is already removed", path.display())),
-            Step::Appended { .. } | Step::Cut { .. } => self.gone(path),
-            Step::Emptied { .. } => {}
+            JournalStep::Moved { to, .. } => self.move_back(path, to),
+            JournalStep::Created { .. } => {
+                self.say(format!("`{}` is already removed", path.display()))
+            }
+            JournalStep::Appended { .. } | JournalStep::Cut { .. } => self.gone(path),
+            JournalStep::Emptied { .. } => {}
         }
         Ok(())
     }
 
-    fn created(&mut self, path: &Path, place: &Place, after: &Mark) -> Result<(), Error> {
+    fn created(
+        &mut self,
+        path: &Path,
+        place: &FileInFolder,
+        after: &ContentHash,
+    ) -> Result<(), StoreError> {
         let Some(now) = place.mark()? else {
             self.say(format!("`{}` is already removed", path.display()));
             return Ok(());
@@ -237,7 +267,7 @@ impl Plan<'_> {
         if now == *after {
             self.act(
                 format!("remove `{}`", path.display()),
-                Act::Remove(path.into()),
+                UndoStep::Remove(path.into()),
             );
         } else if self.allowed(path, &now, after) {
             self.aside(path, place)?;
@@ -248,10 +278,10 @@ impl Plan<'_> {
     fn replaced(
         &mut self,
         path: &Path,
-        place: &Place,
-        after: &Mark,
-        before: &Kept,
-    ) -> Result<(), Error> {
+        place: &FileInFolder,
+        after: &ContentHash,
+        before: &JournalBackup,
+    ) -> Result<(), StoreError> {
         let Some(look) = place.file()? else {
             self.restore(path, before);
             return Ok(());
@@ -263,7 +293,7 @@ impl Plan<'_> {
         if now == *after {
             self.act(
                 format!("restore `{}` to its previous version", path.display()),
-                Act::RestoreOver(path.into(), look.stamp, before.clone()),
+                UndoStep::RestoreOver(path.into(), look.stamp, before.clone()),
             );
         } else if now == before.mark {
             self.say(format!(
@@ -277,7 +307,12 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn removed(&mut self, path: &Path, place: &Place, before: &Kept) -> Result<(), Error> {
+    fn removed(
+        &mut self,
+        path: &Path,
+        place: &FileInFolder,
+        before: &JournalBackup,
+    ) -> Result<(), StoreError> {
         match place.mark()? {
             None => self.restore(path, before),
             Some(now) if now == before.mark => {
@@ -296,10 +331,10 @@ impl Plan<'_> {
     fn appended(
         &mut self,
         path: &Path,
-        place: &Place,
+        place: &FileInFolder,
         (text, before, after): (&str, u64, u64),
         otherwise: Option<&str>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Some(look) = place.file()? else {
             self.gone(path);
             return Ok(());
@@ -310,10 +345,10 @@ impl Plan<'_> {
         if is_last {
             self.act(
                 format!("remove the last line of `{}`", path.display()),
-                Act::Cut(path.into(), look.stamp, before),
+                UndoStep::Cut(path.into(), look.stamp, before),
             );
         } else if let Some(line) = otherwise {
-            let act = Act::Append(path.into(), line.to_owned(), text.to_owned());
+            let act = UndoStep::Append(path.into(), line.to_owned(), text.to_owned());
             self.act(
                 format!("append a line to `{}` that reverts it", path.display()),
                 act,
@@ -328,22 +363,22 @@ impl Plan<'_> {
     fn uncut(
         &mut self,
         path: &Path,
-        place: &Place,
+        place: &FileInFolder,
         after: u64,
-        before: &Kept,
-    ) -> Result<(), Error> {
+        before: &JournalBackup,
+    ) -> Result<(), StoreError> {
         match place.file()? {
             None => self.gone(path),
             Some(look) if look.stamp.size >= after => self.act(
                 format!("restore the truncated end of `{}`", path.display()),
-                Act::RestoreEnd(path.into(), before.clone()),
+                UndoStep::RestoreEnd(path.into(), before.clone()),
             ),
             Some(_) => self.refuse(format!("`{}` was truncated since", path.display())),
         }
         Ok(())
     }
 
-    fn moved(&mut self, path: &Path, place: &Place, to: &Path) -> Result<(), Error> {
+    fn moved(&mut self, path: &Path, place: &FileInFolder, to: &Path) -> Result<(), StoreError> {
         if place.look()?.is_some() {
             let moved = format!("`{}` exists and is another file", path.display());
             self.refuse(moved);
@@ -362,21 +397,21 @@ impl Plan<'_> {
         if !self.busy(to) {
             self.act(
                 format!("move `{}` back to `{}`", to.display(), path.display()),
-                Act::Move(to.into(), path.into()),
+                UndoStep::Move(to.into(), path.into()),
             );
         }
     }
 
-    fn restore(&mut self, path: &Path, kept: &Kept) {
+    fn restore(&mut self, path: &Path, kept: &JournalBackup) {
         self.act(
             format!("restore `{}`", path.display()),
-            Act::Restore(path.into(), kept.clone()),
+            UndoStep::Restore(path.into(), kept.clone()),
         );
     }
 
     /// Moves a file that changed out of the way, under a name that no client takes for a
     /// transcript.
-    fn aside(&mut self, path: &Path, place: &Place) -> Result<(), Error> {
+    fn aside(&mut self, path: &Path, place: &FileInFolder) -> Result<(), StoreError> {
         let number = self.outlook.entry.number;
         for attempt in 0.. {
             let mut name = OsString::from(&place.name);
@@ -385,12 +420,12 @@ impl Plan<'_> {
                 name.push(format!("-{attempt}"));
             }
             let look = place.folder.look(&name);
-            let look = look.map_err(|error| Error::unwritable("access", path, error))?;
+            let look = look.map_err(|error| StoreError::unwritable("access", path, error))?;
             if look.is_none() {
                 let to = path.with_file_name(&name);
                 self.act(
                     format!("move `{}` aside to `{}`", path.display(), to.display()),
-                    Act::Move(path.into(), to),
+                    UndoStep::Move(path.into(), to),
                 );
                 break;
             }
@@ -399,7 +434,7 @@ impl Plan<'_> {
     }
 
     /// Whether a file that changed may be moved aside.
-    fn allowed(&mut self, path: &Path, now: &Mark, then: &Mark) -> bool {
+    fn allowed(&mut self, path: &Path, now: &ContentHash, then: &ContentHash) -> bool {
         if !self.how.force {
             let sizes = if now.size == then.size {
                 "same size, different content".to_owned()
@@ -423,7 +458,7 @@ impl Plan<'_> {
         self.refuse(format!("`{}` no longer exists", path.display()));
     }
 
-    fn act(&mut self, words: String, act: Act) {
+    fn act(&mut self, words: String, act: UndoStep) {
         self.say(words);
         self.outlook.acts.push(act);
     }
@@ -437,12 +472,12 @@ impl Plan<'_> {
     }
 }
 
-fn ends_with(place: &Place, text: &str) -> Result<bool, Error> {
+fn ends_with(place: &FileInFolder, text: &str) -> Result<bool, StoreError> {
     let file = place.read()?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut tail = vec![0; text.len()];
     let start = size.saturating_sub(text.len() as u64);
     let read = crate::open::read_at(&file, &mut tail, start);
-    read.map_err(|error| Error::io(&place.path, error))?;
+    read.map_err(|error| StoreError::io(&place.path, error))?;
     Ok(tail == text.as_bytes())
 }

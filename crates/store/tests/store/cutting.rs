@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use unspool_model::log::{Log, Source};
-use unspool_model::session::{Role, Session};
-use unspool_store::read::{Ending, Reader};
-use unspool_store::{Error, read, read_end};
+use unspool_model::log::{Log, TranscriptSource};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_store::read::{SessionReader, TrailingBytes};
+use unspool_store::{StoreError, read, read_end};
 
 use crate::kit::{Dice, Home, reply, transcript, user};
 
@@ -47,12 +47,12 @@ fn facts(session: &Session) -> String {
     )
 }
 
-fn forced(piece: usize, threads: usize) -> Reader {
-    Reader {
+fn forced(piece: usize, threads: usize) -> SessionReader {
+    SessionReader {
         piece,
         alone: 0,
         threads,
-        ..Reader::default()
+        ..SessionReader::default()
     }
 }
 
@@ -62,11 +62,16 @@ fn any_piece_size_and_number_of_threads_gives_the_same_session() {
     let mut dice = Dice(0x5eed);
     for round in 0..12 {
         let bytes = transcript(&mut dice, 1 + round * 15);
-        let whole = facts(&Session::from_log(&Log::new(bytes.clone()), Role::Main));
+        let whole = facts(&Session::from_log(
+            &Log::new(bytes.clone()),
+            TranscriptRole::Main,
+        ));
         let path = home.write("-p/s.jsonl", &bytes);
         for piece in [1, 7, 64, 300, 1 << 20] {
             for threads in [1, 2, 3] {
-                let loaded = forced(piece, threads).read(&path, Role::Main).unwrap();
+                let loaded = forced(piece, threads)
+                    .read(&path, TranscriptRole::Main)
+                    .unwrap();
                 assert_eq!(facts(&loaded.session), whole, "{piece} {threads}");
                 assert_eq!(loaded.bytes, bytes.len() as u64);
             }
@@ -81,7 +86,9 @@ fn a_line_longer_than_many_pieces_is_read() {
     let text = user("s", "/p", &long) + &reply("short");
     let path = home.write("-p/s.jsonl", &text);
     for threads in [1, 2] {
-        let loaded = forced(1000, threads).read(&path, Role::Main).unwrap();
+        let loaded = forced(1000, threads)
+            .read(&path, TranscriptRole::Main)
+            .unwrap();
         assert_eq!((loaded.session.turns.len(), loaded.lines), (1, 2));
         let record = &loaded.session.records[0];
         let bytes = loaded.source.bytes(record.offset, record.len()).unwrap();
@@ -93,9 +100,9 @@ fn a_line_longer_than_many_pieces_is_read() {
 fn an_empty_file_is_an_empty_session() {
     let home = Home::new();
     let path = home.write("-p/s.jsonl", "");
-    let loaded = read(&path, Role::Main).unwrap();
+    let loaded = read(&path, TranscriptRole::Main).unwrap();
     assert_eq!((loaded.session.records.len(), loaded.bytes), (0, 0));
-    assert!(read_end(&path, Role::Main, 3, 100).is_ok());
+    assert!(read_end(&path, TranscriptRole::Main, 3, 100).is_ok());
 }
 
 #[test]
@@ -104,15 +111,17 @@ fn a_growing_line_is_left_to_those_who_follow() {
     let text = user("s", "/p", "one") + "{\"type\":\"mode\"}";
     let path = home.write("-p/s.jsonl", &text);
     for threads in [1, 2] {
-        let growing = Reader {
-            ending: Ending::Growing,
+        let growing = SessionReader {
+            ending: TrailingBytes::Growing,
             ..forced(9, threads)
         };
-        let loaded = growing.read(&path, Role::Main).unwrap();
+        let loaded = growing.read(&path, TranscriptRole::Main).unwrap();
         assert_eq!(loaded.session.records.len(), 1);
         assert_eq!((loaded.bytes, loaded.lines), (text.len() as u64 - 15, 1));
         assert!(loaded.session.faults.is_empty());
-        let all = forced(9, threads).read(&path, Role::Main).unwrap();
+        let all = forced(9, threads)
+            .read(&path, TranscriptRole::Main)
+            .unwrap();
         assert_eq!(all.session.records.len(), 2);
     }
 }
@@ -124,7 +133,7 @@ fn a_cut_anywhere_in_the_last_lines_loses_no_earlier_line() {
     let start = text.find('\n').unwrap() + 1;
     for cut in start..=text.len() {
         let path = home.write("-p/s.jsonl", &text.as_bytes()[..cut]);
-        let loaded = forced(50, 2).read(&path, Role::Main).unwrap();
+        let loaded = forced(50, 2).read(&path, TranscriptRole::Main).unwrap();
         let ended = text.as_bytes()[..cut]
             .iter()
             .filter(|&&byte| byte == b'\n')
@@ -152,14 +161,16 @@ fn the_end_of_a_file_holds_its_last_turns_at_their_right_places() {
         }
     }
     let path = home.write("-p/s.jsonl", &text);
-    let all = read(&path, Role::Main).unwrap();
+    let all = read(&path, TranscriptRole::Main).unwrap();
     for window in [1, 100, 1000, 5000, 1 << 20] {
-        let reader = Reader {
+        let reader = SessionReader {
             window,
-            ..Reader::default()
+            ..SessionReader::default()
         };
         for turns in [1, 2, 7, 50] {
-            let end = reader.read_end(&path, Role::Main, turns, u64::MAX).unwrap();
+            let end = reader
+                .read_end(&path, TranscriptRole::Main, turns, u64::MAX)
+                .unwrap();
             assert_eq!(end.session.turns.len(), turns, "{window}");
             assert_eq!(end.is_partial(), turns < 50);
             let first = &end.session.records[0];
@@ -172,10 +183,12 @@ fn the_end_of_a_file_holds_its_last_turns_at_their_right_places() {
             assert_eq!(same.unwrap().line, first.line + before);
             assert_eq!(same.unwrap().uuid, first.uuid);
         }
-        let end = reader.read_end(&path, Role::Main, 1000, u64::MAX).unwrap();
+        let end = reader
+            .read_end(&path, TranscriptRole::Main, 1000, u64::MAX)
+            .unwrap();
         assert_eq!((end.start, end.session.turns.len()), (0, 50));
     }
-    let little = read_end(&path, Role::Main, 1000, 3000).unwrap();
+    let little = read_end(&path, TranscriptRole::Main, 1000, 3000).unwrap();
     assert!(little.start >= text.len() as u64 - 3000 && !little.session.records.is_empty());
 }
 
@@ -183,13 +196,13 @@ fn the_end_of_a_file_holds_its_last_turns_at_their_right_places() {
 fn a_file_that_shrinks_ends_where_it_ends_and_one_that_is_gone_says_so() {
     let home = Home::new();
     let path = home.write("-p/s.jsonl", user("s", "/p", "one") + &reply("two"));
-    let loaded = read(&path, Role::Main).unwrap();
+    let loaded = read(&path, TranscriptRole::Main).unwrap();
     let last = loaded.session.records[1].clone();
     fs::write(&path, "x\n").unwrap();
     assert_eq!(loaded.source.bytes(last.offset, last.len()), None);
     fs::remove_file(&path).unwrap();
-    let error = read(&path, Role::Main).unwrap_err();
-    assert!(matches!(error, Error::MissingFile { .. }));
+    let error = read(&path, TranscriptRole::Main).unwrap_err();
+    assert!(matches!(error, StoreError::MissingFile { .. }));
 }
 
 #[test]
@@ -206,7 +219,7 @@ fn a_file_that_changes_all_the_time_is_read_without_harm() {
             }
         });
         for _ in 0..100 {
-            let loaded = forced(500, 2).read(&path, Role::Main).unwrap();
+            let loaded = forced(500, 2).read(&path, TranscriptRole::Main).unwrap();
             assert!(loaded.session.records.len() < 200);
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

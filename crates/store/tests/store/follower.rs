@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use unspool_store::follow::{Cursor, Tail};
+use unspool_store::follow::{FileCursor, TranscriptTail};
 
 use crate::kit::{Dice, Home};
 
@@ -80,7 +80,7 @@ impl Reader {
 /// A cursor that was kept, and what was handed out then.
 #[derive(Clone, Default)]
 struct Kept {
-    cursor: Cursor,
+    cursor: FileCursor,
     reader: Reader,
 }
 
@@ -91,7 +91,7 @@ struct Stage {
     paths: Vec<PathBuf>,
     models: Vec<Model>,
     readers: Vec<Reader>,
-    tails: Vec<Tail>,
+    tails: Vec<TranscriptTail>,
     kept: Vec<Kept>,
     seen: [usize; 16],
 }
@@ -105,7 +105,7 @@ impl Stage {
             dice: Dice(seed),
             step,
             files: 1,
-            tails: paths.iter().map(|path| Tail::new(path)).collect(),
+            tails: paths.iter().map(|path| TranscriptTail::new(path)).collect(),
             models: vec![
                 Model {
                     gone: true,
@@ -200,7 +200,7 @@ impl Stage {
             }
             18 => {
                 self.readers[at].partial = Vec::new();
-                self.tails[at] = Tail::resume(&self.paths[at], self.tails[at].cursor());
+                self.tails[at] = TranscriptTail::resume(&self.paths[at], self.tails[at].cursor());
                 12
             }
             19 => {
@@ -348,7 +348,7 @@ impl Stage {
         let text = self.models[at].text.clone();
         self.anew(to, text);
         // It is followed from its top, as any new file.
-        self.tails[to] = Tail::new(&self.paths[to]);
+        self.tails[to] = TranscriptTail::new(&self.paths[to]);
         self.readers[to] = Reader::default();
         self.kept[to] = Kept::default();
     }
@@ -380,7 +380,7 @@ impl Stage {
     /// Started again from a cursor that was kept earlier: what came since comes again.
     fn crash(&mut self, at: usize) {
         let kept = self.kept[at].clone();
-        self.tails[at] = Tail::resume(&self.paths[at], kept.cursor);
+        self.tails[at] = TranscriptTail::resume(&self.paths[at], kept.cursor);
         self.readers[at] = kept.reader;
     }
 }
@@ -422,7 +422,7 @@ fn follower() {
     };
     let dir = Path::new(&dir);
     let (cursor, written) = load(dir).unwrap_or_default();
-    let mut tail = Tail::resume(&dir.join("s.jsonl"), cursor);
+    let mut tail = TranscriptTail::resume(&dir.join("s.jsonl"), cursor);
     let mut out = File::options()
         .create(true)
         .truncate(false)
@@ -450,8 +450,8 @@ fn follower() {
     }
 }
 
-fn save(dir: &Path, cursor: Cursor, written: u64) {
-    let Cursor {
+fn save(dir: &Path, cursor: FileCursor, written: u64) {
+    let FileCursor {
         identity,
         head,
         last,
@@ -463,13 +463,13 @@ fn save(dir: &Path, cursor: Cursor, written: u64) {
     fs::rename(dir.join("place.new"), dir.join("place")).unwrap();
 }
 
-fn load(dir: &Path) -> Option<(Cursor, u64)> {
+fn load(dir: &Path) -> Option<(FileCursor, u64)> {
     let text = fs::read_to_string(dir.join("place")).ok()?;
     let numbers: Vec<u64> = text.split(' ').map(|word| word.parse().unwrap()).collect();
     let [identity, head, last, offset, lines, written] = numbers[..] else {
         return None;
     };
-    let cursor = Cursor {
+    let cursor = FileCursor {
         identity,
         head,
         last,

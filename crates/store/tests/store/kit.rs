@@ -27,7 +27,7 @@ impl Home {
         path
     }
 
-    pub fn find(&self) -> unspool_store::Found {
+    pub fn find(&self) -> unspool_store::FoundSessionFiles {
         unspool_store::find(&self.dirs())
     }
 }

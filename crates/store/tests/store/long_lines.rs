@@ -5,9 +5,9 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use unspool_model::log::LONGEST_LINE;
-use unspool_model::session::{LongLine, Role, Session};
-use unspool_store::follow::Tail;
-use unspool_store::read::Reader;
+use unspool_model::session::{LongLine, Session, TranscriptRole};
+use unspool_store::follow::TranscriptTail;
+use unspool_store::read::SessionReader;
 
 fn prompt(text: &str) -> String {
     format!(r#"{{"type":"user","message":{{"role":"user","content":"{text}"}}}}"#) + "\n"
@@ -16,8 +16,8 @@ fn prompt(text: &str) -> String {
 /// The line, the kind and the words of a fault.
 type ToldFault = (u32, &'static str, String);
 
-fn read(path: &Path, reader: Reader) -> (Vec<ToldFault>, Vec<LongLine>, usize) {
-    let session = reader.read(path, Role::Main).unwrap().session;
+fn read(path: &Path, reader: SessionReader) -> (Vec<ToldFault>, Vec<LongLine>, usize) {
+    let session = reader.read(path, TranscriptRole::Main).unwrap().session;
     let faults = session.faults.into_iter();
     let faults = faults.map(|fault| (fault.line, fault.kind.name(), fault.detail));
     (faults.collect(), session.long_lines, session.records.len())
@@ -38,12 +38,12 @@ fn however_the_file_is_cut_the_same_lines_are_passed_over() {
     .concat();
     let text = text + &prompt("three") + long.trim_end();
     std::fs::write(&path, &text).unwrap();
-    let reader = |piece, threads, alone| Reader {
+    let reader = |piece, threads, alone| SessionReader {
         piece,
         threads,
         alone,
         longest: 1000,
-        ..Reader::default()
+        ..SessionReader::default()
     };
     let whole = read(&path, reader(1 << 20, 1, u64::MAX));
     assert_eq!(whole.2, 3);
@@ -68,9 +68,9 @@ fn a_file_that_is_followed_goes_on_behind_a_line_that_is_too_long() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let mut file = File::create(&path).unwrap();
-    let mut tail = Tail::new(&path);
-    let mut session = Session::new(Role::Main);
-    let poll = |tail: &mut Tail, session: &mut Session| {
+    let mut tail = TranscriptTail::new(&path);
+    let mut session = Session::new(TranscriptRole::Main);
+    let poll = |tail: &mut TranscriptTail, session: &mut Session| {
         let polled = tail.poll(|line| {
             session.push(&line);
         });
@@ -101,6 +101,6 @@ fn a_file_that_is_followed_goes_on_behind_a_line_that_is_too_long() {
             len
         }]
     );
-    let again = read(&path, Reader::default());
+    let again = read(&path, SessionReader::default());
     assert_eq!((again.1, again.2), (session.long_lines, 2));
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use unspool_store::Error;
-use unspool_store::resolve::{Resolved, Target, of_here, resolve};
+use unspool_store::StoreError;
+use unspool_store::resolve::{ResolvedSession, SessionTarget, latest_in_directory, resolve};
 
 use crate::kit::{Home, reply, user};
 
@@ -14,10 +14,10 @@ fn aged(path: &Path, seconds: u64) {
     file.set_modified(time).unwrap();
 }
 
-fn id(resolved: Result<Resolved, Error>) -> String {
+fn id(resolved: Result<ResolvedSession, StoreError>) -> String {
     match resolved.unwrap().target {
-        Target::Session(file) => file.id,
-        Target::Agent(file) => format!("agent-{}", file.id),
+        SessionTarget::Session(file) => file.id,
+        SessionTarget::Agent(file) => format!("agent-{}", file.id),
     }
 }
 
@@ -53,7 +53,7 @@ fn the_start_of_an_id_is_enough_if_only_one_fits() {
     assert_eq!(id(say("e")), "e", "a short id in full");
     assert_eq!(id(say("agent-a7777")), "agent-a77777");
     assert_eq!(id(say("a7777")), "agent-a77777");
-    let Err(Error::Ambiguous { candidates, .. }) = say("abcd") else {
+    let Err(StoreError::Ambiguous { candidates, .. }) = say("abcd") else {
         panic!("two sessions begin with abcd");
     };
     let listed: Vec<_> = candidates
@@ -100,13 +100,13 @@ fn a_path_means_its_file_wherever_it_is() {
         .unwrap()
         .target;
     assert!(
-        matches!(target, Target::Session(file) if &*file.folder == "-p" && file.beside.is_some())
+        matches!(target, SessionTarget::Session(file) if &*file.folder == "-p" && file.beside.is_some())
     );
     let outside = home.path().join("copy.jsonl");
     std::fs::write(&outside, user("x", "/p", "hi")).unwrap();
     assert_eq!(id(resolve(&found, outside.to_str().unwrap(), None)), "copy");
     let missing = resolve(&found, "/nowhere/x.jsonl", None).unwrap_err();
-    assert!(matches!(missing, Error::MissingFile { .. }));
+    assert!(matches!(missing, StoreError::MissingFile { .. }));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_at_sign_means_the_latest_of_this_directory() {
 fn only_the_very_directory_counts_where_nothing_else_is_wanted() {
     let home = home();
     let found = home.find();
-    let here = |dir: &str| of_here(&found, Path::new(dir)).map(|file| file.id.as_str());
+    let here = |dir: &str| latest_in_directory(&found, Path::new(dir)).map(|file| file.id.as_str());
     assert_eq!(here("/p"), Some("abcd2222"));
     assert_eq!(here("/q"), Some("e"));
     assert_eq!(here("/p/src/deep"), None);
@@ -180,7 +180,7 @@ fn a_copy_in_the_background_is_not_the_session_of_a_directory() {
         at(&original, 0);
         at(&copy, 60);
         let found = home.find();
-        let here = of_here(&found, Path::new("/p")).unwrap();
+        let here = latest_in_directory(&found, Path::new("/p")).unwrap();
         assert_eq!(here.id, "aaaa1111");
         let latest = resolve(&found, "@", Some(Path::new("/p")));
         assert_eq!(id(latest), "aaaa1111");

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use unspool_model::session::{Role, Session};
-use unspool_store::follow::{Cursor, Tail};
-use unspool_store::read::{Ending, Reader};
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_store::follow::{FileCursor, TranscriptTail};
+use unspool_store::read::{SessionReader, TrailingBytes};
 
 use crate::kit::{Dice, Home, reply, user};
 
@@ -46,7 +46,7 @@ fn whatever_happens_to_the_file_each_line_is_handed_out_once() {
         let path = home.write("-p/s.jsonl", "");
         let mut dice = Dice(seed * 7919);
         let mut model = Model::default();
-        let mut tail = Tail::new(&path);
+        let mut tail = TranscriptTail::new(&path);
         for step in 0..120 {
             let line = format!("{step} {}", "日x".repeat(dice.below(600)));
             match dice.below(10) {
@@ -56,7 +56,7 @@ fn whatever_happens_to_the_file_each_line_is_handed_out_once() {
                 5 => change(&path, &mut model, "\n"),
                 6 => anew(&path, &mut model, &format!("new {line}\n"), Anew::InPlace),
                 7 => anew(&path, &mut model, &format!("new {line}\n"), Anew::Renamed),
-                8 => tail = Tail::resume(&path, tail.cursor()),
+                8 => tail = TranscriptTail::resume(&path, tail.cursor()),
                 _ => {}
             }
             if dice.below(3) > 0 {
@@ -103,7 +103,7 @@ fn anew(path: &Path, model: &mut Model, text: &str, how: Anew) {
 fn a_file_may_come_late_and_go() {
     let home = Home::new();
     let path = home.path().join("late.jsonl");
-    let mut tail = Tail::new(&path);
+    let mut tail = TranscriptTail::new(&path);
     assert_eq!(tail.poll(|_| ()).unwrap().lines, 0);
     append(&path, "a\nb");
     assert_eq!(tail.poll(|_| ()).unwrap().lines, 1);
@@ -118,12 +118,12 @@ fn a_file_may_come_late_and_go() {
 fn a_cursor_of_another_file_starts_from_the_top() {
     let home = Home::new();
     let path = home.write("-p/s.jsonl", "a\nb\n");
-    let stale = Cursor {
+    let stale = FileCursor {
         offset: 2,
         lines: 1,
-        ..Cursor::default()
+        ..FileCursor::default()
     };
-    let polled = Tail::resume(&path, stale).poll(|_| ()).unwrap();
+    let polled = TranscriptTail::resume(&path, stale).poll(|_| ()).unwrap();
     assert_eq!((polled.lines, polled.restarted), (2, true));
 }
 
@@ -133,12 +133,12 @@ fn reading_and_then_following_gives_the_session_of_the_whole_file() {
     let torn = user("s", "/p", "two");
     let (start, rest) = torn.split_at(30);
     let path = home.write("-p/s.jsonl", user("s", "/p", "one") + &reply("r1") + start);
-    let reader = Reader {
-        ending: Ending::Growing,
-        ..Reader::default()
+    let reader = SessionReader {
+        ending: TrailingBytes::Growing,
+        ..SessionReader::default()
     };
-    let mut loaded = reader.read(&path, Role::Main).unwrap();
-    let mut tail = Tail::after(&loaded).unwrap();
+    let mut loaded = reader.read(&path, TranscriptRole::Main).unwrap();
+    let mut tail = TranscriptTail::after(&loaded).unwrap();
     append(&path, rest);
     append(&path, &reply("r2"));
     let session = &mut loaded.session;
@@ -146,7 +146,10 @@ fn reading_and_then_following_gives_the_session_of_the_whole_file() {
         session.push(&line);
     })
     .unwrap();
-    let whole: Session = Reader::default().read(&path, Role::Main).unwrap().session;
+    let whole: Session = SessionReader::default()
+        .read(&path, TranscriptRole::Main)
+        .unwrap()
+        .session;
     let places = |session: &Session| -> Vec<_> {
         session
             .records
@@ -161,8 +164,8 @@ fn reading_and_then_following_gives_the_session_of_the_whole_file() {
 #[test]
 fn lines_that_are_added_are_masked_like_those_that_were_read() {
     use unspool_model::edit::redact::Redactor;
-    use unspool_model::log::Source;
-    use unspool_model::secrets::Secrets;
+    use unspool_model::log::TranscriptSource;
+    use unspool_model::secrets::SecretFinder;
     let home = Home::new();
     let secret = "sk-ant-api03-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4-AAAAAA";
     // Ids are never masked, so the secret stands in the text alone.
@@ -171,15 +174,16 @@ fn lines_that_are_added_are_masked_like_those_that_were_read() {
         user("s", "/p", text).replace(r#""content":""#, &said)
     };
     let path = home.write("-p/s.jsonl", line("first"));
-    let mask: &'static Redactor =
-        Box::leak(Box::new(Redactor::masking(Secrets::standard().clone())));
-    let reader = Reader {
-        ending: Ending::Growing,
+    let mask: &'static Redactor = Box::leak(Box::new(Redactor::masking(
+        SecretFinder::standard().clone(),
+    )));
+    let reader = SessionReader {
+        ending: TrailingBytes::Growing,
         mask: Some(mask),
-        ..Reader::default()
+        ..SessionReader::default()
     };
-    let mut loaded = reader.read(&path, Role::Main).unwrap();
-    let mut tail = Tail::after(&loaded).unwrap();
+    let mut loaded = reader.read(&path, TranscriptRole::Main).unwrap();
+    let mut tail = TranscriptTail::after(&loaded).unwrap();
     append(&path, &line("second"));
     let mut lines = Vec::new();
     tail.poll(|line| lines.push((line.number, line.offset, line.bytes.to_vec())))
@@ -194,8 +198,8 @@ fn lines_that_are_added_are_masked_like_those_that_were_read() {
         };
         loaded.push(&line, &reader);
     }
-    let whole = reader.read(&path, Role::Main).unwrap();
-    let texts = |loaded: &unspool_store::read::Loaded| -> Vec<String> {
+    let whole = reader.read(&path, TranscriptRole::Main).unwrap();
+    let texts = |loaded: &unspool_store::read::LoadedSession| -> Vec<String> {
         let records = loaded.session.records.iter();
         let bytes = records.map(|record| loaded.source.bytes(record.offset, record.len()).unwrap());
         bytes

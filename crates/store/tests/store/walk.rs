@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use unspool_store::family::{agents_of, family};
-use unspool_store::resolve::{Target, resolve};
+use unspool_store::resolve::{SessionTarget, resolve};
+use unspool_store::session_with_agents::{agents_of, read_session_with_agents};
 
 use crate::kit::{Home, reply, user};
 
@@ -42,7 +42,7 @@ fn all_three_places_of_sub_agents_are_found() {
     assert_eq!(ids(1), ["flat2"]);
     assert!(found.others.is_empty() && found.warnings.is_empty());
 
-    let family = family(&found, &found.sessions[0]).unwrap();
+    let family = read_session_with_agents(&found, &found.sessions[0]).unwrap();
     assert_eq!(family.agents.len(), 4);
     let typed = family.agents.iter().find(|agent| agent.id == "a1").unwrap();
     let meta = typed.meta.as_ref().unwrap();
@@ -55,12 +55,18 @@ fn a_session_named_by_its_path_brings_its_sub_agents_too() {
     let path = home.write("-p/s1.jsonl", user("s1", "/p", "hi"));
     home.write("-p/agent-flat1.jsonl", user("s1", "/p", "a") + &reply("b"));
     home.write("-p/s1/subagents/agent-a1.jsonl", user("s1", "/p", "a"));
-    let nothing = unspool_store::Found::default();
+    let nothing = unspool_store::FoundSessionFiles::default();
     let resolved = resolve(&nothing, path.to_str().unwrap(), None).unwrap();
-    let Target::Session(file) = resolved.target else {
+    let SessionTarget::Session(file) = resolved.target else {
         panic!("a session");
     };
-    assert_eq!(family(&nothing, &file).unwrap().agents.len(), 2);
+    assert_eq!(
+        read_session_with_agents(&nothing, &file)
+            .unwrap()
+            .agents
+            .len(),
+        2
+    );
 }
 
 #[test]
@@ -80,13 +86,19 @@ fn what_is_no_conversation_is_listed_apart() {
     home.write("loose.jsonl", user("s1", "/p", "hi"));
     let mut found = home.find();
     assert_eq!(found.others.len(), 5, "{:?}", found.others);
-    assert_eq!(family(&found, &found.sessions[0]).unwrap().agents.len(), 1);
+    assert_eq!(
+        read_session_with_agents(&found, &found.sessions[0])
+            .unwrap()
+            .agents
+            .len(),
+        1
+    );
     found.identify_agents();
-    assert_eq!(found.others.len(), 7);
+    assert_eq!(found.others.len(), 6);
     let agents: Vec<_> = found.agents.iter().collect();
     assert_eq!(
         (agents.len(), agents[0].session.as_deref()),
-        (1, Some("s1"))
+        (2, Some("s1"))
     );
     assert!(found.warnings.is_empty());
 }
@@ -150,7 +162,7 @@ fn what_we_may_not_read_is_named() {
     if fs::File::open(&path).is_ok() {
         return; // For this user nothing is forbidden.
     }
-    let error = unspool_store::read(&path, unspool_store::Role::Main).unwrap_err();
+    let error = unspool_store::read(&path, unspool_store::TranscriptRole::Main).unwrap_err();
     assert_eq!(error.warning(&path).why, "no permission to read it");
     let dir = path.parent().unwrap();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o000)).unwrap();
@@ -177,7 +189,7 @@ fn names_may_be_long_and_need_not_be_utf8() {
     let found = home.find();
     assert_eq!((found.sessions.len(), found.warnings.len()), (2, 0));
     for file in &found.sessions {
-        assert!(unspool_store::read(&file.path, unspool_store::Role::Main).is_ok());
+        assert!(unspool_store::read(&file.path, unspool_store::TranscriptRole::Main).is_ok());
     }
 }
 

@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use unspool_agent::driver::Answer;
-use unspool_show::Line;
+use unspool_agent::driver::QuestionAnswer;
+use unspool_show::StyledLine;
 
-use super::question::{Around, Given, Question};
+use super::question::{DialogAnswer, DialogContext, QuestionDialog};
 
 /// So long a question is on the screen before a key answers it, and so long a letter or
 /// enter waits for another key behind it.
@@ -25,7 +25,7 @@ pub const MOMENT: Duration = Duration::from_millis(500);
 /// All questions that are open, and how keys stand to the first of them.
 #[derive(Default)]
 pub struct DialogQueue {
-    open: VecDeque<Question>,
+    open: VecDeque<QuestionDialog>,
     /// Since when the first one is on the screen.
     shown: Option<Instant>,
     /// When something was typed last.
@@ -38,7 +38,7 @@ pub struct DialogQueue {
 
 /// What a key did.
 #[derive(Debug, PartialEq)]
-pub enum Pressed {
+pub enum DialogKeyResult {
     /// Something about the question, or nothing.
     Nothing,
     /// These keys are for the editor.
@@ -46,9 +46,9 @@ pub enum Pressed {
     /// What goes on is to be interrupted.
     Interrupt,
     /// The question of this number was answered.
-    Given(u64, Given),
+    Given(u64, DialogAnswer),
     /// These lines are to be printed.
-    Print(Vec<Line>),
+    Print(Vec<StyledLine>),
 }
 
 impl DialogQueue {
@@ -58,18 +58,18 @@ impl DialogQueue {
     }
 
     /// The question on the screen.
-    pub fn first(&mut self) -> Option<&mut Question> {
+    pub fn first(&mut self) -> Option<&mut QuestionDialog> {
         self.open.front_mut()
     }
 
     /// Whether somebody writes a reason or an answer of their own.
     pub fn is_writing(&self) -> bool {
-        self.open.front().is_some_and(Question::is_writing)
+        self.open.front().is_some_and(QuestionDialog::is_writing)
     }
 
     /// How things stand around the first question.
-    pub fn around(&self, now: Instant, typed: bool) -> Around {
-        Around {
+    pub fn around(&self, now: Instant, typed: bool) -> DialogContext {
+        DialogContext {
             live: self.is_live(now),
             typed,
             chosen: self.letter.is_some(),
@@ -78,7 +78,7 @@ impl DialogQueue {
     }
 
     /// A question comes in: it waits behind all others.
-    pub fn push(&mut self, question: Question) {
+    pub fn push(&mut self, question: QuestionDialog) {
         self.open.push_back(question);
     }
 
@@ -89,13 +89,13 @@ impl DialogQueue {
 
     /// The turn is over: what the conversation itself asked is no longer asked.
     pub fn withdraw_main(&mut self) -> Option<String> {
-        self.remove(Question::is_of_main)
+        self.remove(QuestionDialog::is_of_main)
     }
 
-    fn remove(&mut self, goes: impl Fn(&Question) -> bool) -> Option<String> {
+    fn remove(&mut self, goes: impl Fn(&QuestionDialog) -> bool) -> Option<String> {
         let first = self.open.front().map(|first| first.ask);
         let unsent = self.open.front().filter(|first| goes(first));
-        let unsent = unsent.and_then(Question::unsent);
+        let unsent = unsent.and_then(QuestionDialog::unsent);
         self.open.retain(|question| !goes(question));
         if self.open.front().map(|first| first.ask) != first {
             self.next();
@@ -138,11 +138,17 @@ impl DialogQueue {
     }
 
     /// Takes a key that was pressed at `now`. `empty`: nothing stands in the editor.
-    pub fn key(&mut self, key: KeyEvent, now: Instant, empty: bool, width: usize) -> Pressed {
+    pub fn key(
+        &mut self,
+        key: KeyEvent,
+        now: Instant,
+        empty: bool,
+        width: usize,
+    ) -> DialogKeyResult {
         let live = self.is_live(now);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let Some(first) = self.open.front_mut() else {
-            return Pressed::Editor(vec![key]);
+            return DialogKeyResult::Editor(vec![key]);
         };
         let ask = first.ask;
         let stops = key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c'));
@@ -150,7 +156,7 @@ impl DialogQueue {
         if writing {
             if key.code == KeyCode::Esc {
                 first.stop_writing();
-                return Pressed::Nothing;
+                return DialogKeyResult::Nothing;
             }
             if !stops {
                 let given = first.write(key, width);
@@ -161,31 +167,31 @@ impl DialogQueue {
         if stops {
             // Meant for something that stood there before: this question is not answered.
             if !live && !writing && self.letter.is_none() {
-                return Pressed::Interrupt;
+                return DialogKeyResult::Interrupt;
             }
-            return self.given(ask, Some(Answer::No(None).into()));
+            return self.given(ask, Some(QuestionAnswer::No(None).into()));
         }
         match key.code {
             KeyCode::PageDown | KeyCode::PageUp => {
                 first.moves(key.code);
-                return Pressed::Nothing;
+                return DialogKeyResult::Nothing;
             }
-            KeyCode::Char('o') if control => return Pressed::Print(first.print(width)),
-            KeyCode::BackTab => return Pressed::Nothing,
+            KeyCode::Char('o') if control => return DialogKeyResult::Print(first.print(width)),
+            KeyCode::BackTab => return DialogKeyResult::Nothing,
             _ => {}
         }
         let arrow = matches!(key.code, KeyCode::Up | KeyCode::Down | KeyCode::Tab);
         if !empty || (!live && self.letter.is_none()) {
             // An arrow on a question that has just appeared is no text.
             if empty && arrow {
-                return Pressed::Nothing;
+                return DialogKeyResult::Nothing;
             }
             return self.for_editor(key, now);
         }
         if arrow {
             self.letter = None;
             first.moves(key.code);
-            return Pressed::Nothing;
+            return DialogKeyResult::Nothing;
         }
         if self.letter.is_some() {
             return self.for_editor(key, now);
@@ -194,28 +200,30 @@ impl DialogQueue {
             .modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match key.code {
-            KeyCode::Enter if self.marked.is_some_and(|at| now < at + MOMENT) => Pressed::Nothing,
+            KeyCode::Enter if self.marked.is_some_and(|at| now < at + MOMENT) => {
+                DialogKeyResult::Nothing
+            }
             // Before the end was seen it chooses nothing, also not when that is seen right after.
-            KeyCode::Enter if plain && !first.can_choose() => Pressed::Nothing,
+            KeyCode::Enter if plain && !first.can_choose() => DialogKeyResult::Nothing,
             KeyCode::Enter if plain => {
                 self.letter = Some((key, now));
-                Pressed::Nothing
+                DialogKeyResult::Nothing
             }
             KeyCode::Char(' ') if plain && first.moves(key.code) => {
                 self.marked = Some(now);
-                Pressed::Nothing
+                DialogKeyResult::Nothing
             }
             KeyCode::Char(c) if plain => match first.shortcut(c) {
                 // Marks can be taken back: nothing is answered by them.
                 Some(at) if first.takes_several() => {
                     first.mark(at);
                     self.marked = Some(now);
-                    Pressed::Nothing
+                    DialogKeyResult::Nothing
                 }
                 Some(at) => {
                     first.select(at);
                     self.letter = Some((key, now));
-                    Pressed::Nothing
+                    DialogKeyResult::Nothing
                 }
                 None => self.for_editor(key, now),
             },
@@ -223,40 +231,40 @@ impl DialogQueue {
         }
     }
 
-    fn for_editor(&mut self, key: KeyEvent, now: Instant) -> Pressed {
+    fn for_editor(&mut self, key: KeyEvent, now: Instant) -> DialogKeyResult {
         self.typed(now);
         let mut keys: Vec<KeyEvent> = self.take_letter().into_iter().collect();
         keys.push(key);
-        Pressed::Editor(keys)
+        DialogKeyResult::Editor(keys)
     }
 
     /// Time has passed: a letter or enter that nothing followed chooses now.
-    pub fn tick(&mut self, now: Instant) -> Pressed {
+    pub fn tick(&mut self, now: Instant) -> DialogKeyResult {
         let Some((_, at)) = self.letter else {
-            return Pressed::Nothing;
+            return DialogKeyResult::Nothing;
         };
         if now.checked_duration_since(at) < Some(MOMENT) {
-            return Pressed::Nothing;
+            return DialogKeyResult::Nothing;
         }
         self.letter = None;
         let Some(first) = self.open.front_mut() else {
-            return Pressed::Nothing;
+            return DialogKeyResult::Nothing;
         };
         let (ask, given) = (first.ask, first.choose());
         self.given(ask, given)
     }
 
-    fn given(&mut self, ask: u64, given: Option<Given>) -> Pressed {
+    fn given(&mut self, ask: u64, given: Option<DialogAnswer>) -> DialogKeyResult {
         let Some(given) = given else {
             // The next of several questions may have taken its place.
-            if self.open.front().is_some_and(Question::is_new) {
+            if self.open.front().is_some_and(QuestionDialog::is_new) {
                 self.next();
             }
-            return Pressed::Nothing;
+            return DialogKeyResult::Nothing;
         };
         self.open.retain(|question| question.ask != ask);
         self.next();
-        Pressed::Given(ask, given)
+        DialogKeyResult::Given(ask, given)
     }
 }
 

@@ -2,48 +2,50 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use unspool_agent::driver::{Answer, Asked, AskingAgent, Command, Notice};
-use unspool_agent::tool::Call;
-use unspool_show::Line;
+use unspool_agent::driver::{
+    AskingAgent, QuestionAnswer, QuestionKind, SessionCommand, SessionNotice,
+};
+use unspool_agent::tool::ToolCallRequest;
+use unspool_show::StyledLine;
 
+use super::super::chat_screen::{ChatAction, ChatScreen};
+use super::super::choice_picker::ChoicePicker;
 use super::super::draw;
-use super::super::pick::Pick;
 use super::super::question::FolderSettings;
-use super::super::state::{Act, Chat};
 use super::*;
 
 /// A conversation on a screen, and a clock.
 struct Screen {
-    chat: Chat,
-    acts: Vec<Act>,
+    chat: ChatScreen,
+    acts: Vec<ChatAction>,
 }
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn what(kind: usize) -> (Call, Asked) {
+fn what(kind: usize) -> (ToolCallRequest, QuestionKind) {
     let (name, input, what) = match kind % 4 {
         0 => {
             let always = vec!["Bash(touch:*)".to_owned()];
             let (why, parts) = (String::new(), Vec::new());
-            let what = Asked::Permission { why, always, parts };
+            let what = QuestionKind::Permission { why, always, parts };
             ("Bash", json!({"command": "touch x"}), what)
         }
-        1 => ("ExitPlanMode", json!({"plan": "do it"}), Asked::Plan),
+        1 => ("ExitPlanMode", json!({"plan": "do it"}), QuestionKind::Plan),
         2 => {
             let options = json!([{"label": "A"}, {"label": "B"}]);
             let form = json!({"questions": [{"question": "Q?", "options": options}]});
-            ("AskUserQuestion", form, Asked::Question)
+            ("AskUserQuestion", form, QuestionKind::Question)
         }
         _ => {
             let options = json!([{"label": "A"}, {"label": "B"}]);
             let form = json!({"questions": [
                 {"question": "Q?", "options": options, "multiSelect": true}]});
-            ("AskUserQuestion", form, Asked::Question)
+            ("AskUserQuestion", form, QuestionKind::Question)
         }
     };
-    let call = Call {
+    let call = ToolCallRequest {
         id: format!("t{kind}"),
         name: name.to_owned(),
         input,
@@ -53,7 +55,7 @@ fn what(kind: usize) -> (Call, Asked) {
 
 impl Screen {
     fn new() -> Screen {
-        let chat = Chat::new(Vec::new(), (80, 24), Instant::now());
+        let chat = ChatScreen::new(Vec::new(), (80, 24), Instant::now());
         let acts = Vec::new();
         Screen { chat, acts }
     }
@@ -69,7 +71,7 @@ impl Screen {
             kind: name.to_owned(),
             description: String::new(),
         });
-        let notice = Notice::Ask {
+        let notice = SessionNotice::Ask {
             ask,
             call,
             what,
@@ -83,7 +85,7 @@ impl Screen {
         let (lines, _) = draw::live(&mut self.chat);
         let at = self.chat.now;
         self.chat.drawn(at);
-        let lines: Vec<String> = lines.iter().map(Line::text).collect();
+        let lines: Vec<String> = lines.iter().map(StyledLine::text).collect();
         lines.join("\n")
     }
 
@@ -131,24 +133,26 @@ impl Screen {
         }
     }
 
-    fn answers(&self) -> Vec<(u64, Answer)> {
-        let answer = |act: &Act| match act {
-            Act::Tell(Command::Answer { ask, answer }) => Some((*ask, answer.clone())),
+    fn answers(&self) -> Vec<(u64, QuestionAnswer)> {
+        let answer = |act: &ChatAction| match act {
+            ChatAction::Tell(SessionCommand::Answer { ask, answer }) => {
+                Some((*ask, answer.clone()))
+            }
             _ => None,
         };
         self.acts.iter().filter_map(answer).collect()
     }
 
     fn stored(&self) -> usize {
-        let keeps = |act: &&Act| matches!(act, Act::Keep(_));
+        let keeps = |act: &&ChatAction| matches!(act, ChatAction::Keep(_));
         self.acts.iter().filter(keeps).count()
     }
 
     fn sent(&self) -> Vec<&str> {
-        let sent = |act: &'_ Act| matches!(act, Act::Typed(_));
+        let sent = |act: &'_ ChatAction| matches!(act, ChatAction::Typed(_));
         let sent = self.acts.iter().filter(|act| sent(act));
         sent.map(|act| match act {
-            Act::Typed(text) => text.as_str(),
+            ChatAction::Typed(text) => text.as_str(),
             _ => "",
         })
         .collect()
@@ -164,7 +168,7 @@ fn a_letter_answers_when_a_moment_has_passed() {
     screen.press(KeyCode::Char('y'));
     assert_eq!(screen.answers(), []);
     screen.wait(600);
-    assert_eq!(screen.answers(), [(7, Answer::Yes)]);
+    assert_eq!(screen.answers(), [(7, QuestionAnswer::Yes)]);
     assert_eq!(screen.chat.editor.text(), "");
 }
 
@@ -182,7 +186,7 @@ fn enter_answers_when_a_moment_has_passed_and_not_before_the_question_was_seen()
     screen.wait(499);
     assert_eq!(screen.answers(), []);
     screen.wait(1);
-    assert_eq!(screen.answers(), [(7, Answer::Yes)]);
+    assert_eq!(screen.answers(), [(7, QuestionAnswer::Yes)]);
 }
 
 #[test]
@@ -246,9 +250,9 @@ fn blanks_at_the_end_of_a_long_question_do_not_keep_enter_from_answering() {
     let mut screen = Screen::new();
     let (call, what) = what(1);
     let input = json!({"plan": "step\n".repeat(60)});
-    let call = Call { input, ..call };
+    let call = ToolCallRequest { input, ..call };
     let (ask, agent) = (7, None);
-    screen.chat.notice(Notice::Ask {
+    screen.chat.notice(SessionNotice::Ask {
         ask,
         call,
         what,
@@ -268,7 +272,7 @@ fn blanks_at_the_end_of_a_long_question_do_not_keep_enter_from_answering() {
 #[test]
 fn a_key_for_a_list_does_not_answer_the_question_behind_it() {
     let mut screen = Screen::new();
-    screen.chat.pick = Some(Pick::new("model", "Which?", Vec::new()));
+    screen.chat.pick = Some(ChoicePicker::new("model", "Which?", Vec::new()));
     screen.ask(7, 0);
     screen.settle();
     screen.press(KeyCode::Enter);
@@ -280,7 +284,7 @@ fn a_key_for_a_list_does_not_answer_the_question_behind_it() {
     assert_eq!(screen.answers(), []);
     screen.settle();
     screen.choose();
-    assert_eq!(screen.answers(), [(7, Answer::Yes)]);
+    assert_eq!(screen.answers(), [(7, QuestionAnswer::Yes)]);
 }
 
 #[test]
@@ -359,13 +363,13 @@ fn the_next_question_of_a_form_needs_a_key_of_its_own() {
     let options = json!([{"label": "A"}, {"label": "B"}]);
     let one = json!({"question": "One?", "options": options});
     let two = json!({"question": "Two?", "options": options});
-    let call = Call {
+    let call = ToolCallRequest {
         id: "t".to_owned(),
         name: "AskUserQuestion".to_owned(),
         input: json!({"questions": [one, two]}),
     };
-    let (what, agent) = (Asked::Question, None);
-    screen.chat.notice(Notice::Ask {
+    let (what, agent) = (QuestionKind::Question, None);
+    screen.chat.notice(SessionNotice::Ask {
         ask: 1,
         call,
         what,
@@ -389,10 +393,10 @@ fn a_question_that_is_withdrawn_disappears_and_the_next_one_is_new() {
     screen.ask(1, 0);
     screen.ask(2, 0);
     screen.settle();
-    screen.chat.notice(Notice::Withdrawn { ask: 1 });
+    screen.chat.notice(SessionNotice::Withdrawn { ask: 1 });
     screen.press(KeyCode::Enter);
     assert_eq!(screen.answers(), []);
-    screen.chat.notice(Notice::Withdrawn { ask: 2 });
+    screen.chat.notice(SessionNotice::Withdrawn { ask: 2 });
     assert!(screen.chat.dialogs.is_empty());
 }
 
@@ -404,26 +408,29 @@ fn what_was_written_about_a_question_that_is_withdrawn_is_kept() {
     screen.press(KeyCode::Char('n'));
     screen.wait(600);
     screen.types("use make", 10);
-    screen.chat.notice(Notice::Withdrawn { ask: 1 });
+    screen.chat.notice(SessionNotice::Withdrawn { ask: 1 });
     assert_eq!(screen.chat.editor.text(), "use make");
 }
 
 #[test]
 fn esc_says_no_and_in_the_first_moment_interrupts() {
     let mut screen = Screen::new();
-    screen.chat.notice(Notice::Asking);
+    screen.chat.notice(SessionNotice::Asking);
     screen.ask(1, 0);
     screen.draw();
     screen.press(KeyCode::Esc);
     assert!(
-        matches!(screen.acts[..], [Act::Tell(Command::Interrupt)]),
+        matches!(
+            screen.acts[..],
+            [ChatAction::Tell(SessionCommand::Interrupt)]
+        ),
         "{:?}",
         screen.acts
     );
     screen.acts.clear();
     screen.settle();
     screen.press(KeyCode::Esc);
-    assert_eq!(screen.answers(), [(1, Answer::No(None))]);
+    assert_eq!(screen.answers(), [(1, QuestionAnswer::No(None))]);
 }
 
 #[test]
@@ -431,7 +438,7 @@ fn a_question_of_an_agent_in_the_background_outlives_the_turn() {
     let mut screen = Screen::new();
     screen.ask(1, 0);
     screen.ask_from(2, 0, Some("explore"));
-    let unwritten = Notice::Unwritten {
+    let unwritten = SessionNotice::Unwritten {
         why: String::new(),
         hint: String::new(),
     };
@@ -439,7 +446,7 @@ fn a_question_of_an_agent_in_the_background_outlives_the_turn() {
     let text = screen.settle();
     assert!(text.contains("agent explore asks"), "{text}");
     screen.choose();
-    assert_eq!(screen.answers(), [(2, Answer::Yes)]);
+    assert_eq!(screen.answers(), [(2, QuestionAnswer::Yes)]);
 }
 
 #[test]
@@ -471,10 +478,13 @@ fn what_is_typed_while_trust_is_asked_does_not_give_it() {
         changed: false,
     };
     let mut dialogs = DialogQueue::default();
-    dialogs.push(Question::trust(settings));
+    dialogs.push(QuestionDialog::trust(settings));
     let start = Instant::now();
     let mut now = start;
-    let (_, _) = dialogs.first().unwrap().draw(80, 24, Around::default());
+    let (_, _) = dialogs
+        .first()
+        .unwrap()
+        .draw(80, 24, DialogContext::default());
     dialogs.drawn(now);
     let mut editor = String::new();
     for c in "yes please\n".chars() {
@@ -484,7 +494,7 @@ fn what_is_typed_while_trust_is_asked_does_not_give_it() {
         };
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         match dialogs.key(key, now, editor.is_empty(), 80) {
-            Pressed::Editor(keys) => editor.extend(keys.iter().map(|_| c)),
+            DialogKeyResult::Editor(keys) => editor.extend(keys.iter().map(|_| c)),
             other => panic!("{other:?}"),
         }
         now += ms(100);
@@ -551,7 +561,7 @@ proptest! {
                     asks += 1;
                     screen.ask_from(asks, kind, agent.then_some("explore"));
                 }
-                Happens::Withdraw(ask) => screen.chat.notice(Notice::Withdrawn { ask }),
+                Happens::Withdraw(ask) => screen.chat.notice(SessionNotice::Withdrawn { ask }),
                 Happens::Draw => drop(screen.draw()),
                 Happens::Wait(time) => screen.wait(time),
                 Happens::Text(text, gap, pause) => screen.types_with_pauses(&text, gap, pause),

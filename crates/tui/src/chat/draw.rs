@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use unicode_width::UnicodeWidthStr;
-use unspool_agent::permission::Mode;
+use unspool_agent::permission::PermissionMode;
 use unspool_show::layout::cut;
-use unspool_show::{Line, Paint, amount, clean, markdown};
+use unspool_show::{StyledLine, TextStyle, clean, format, markdown};
 
-use super::paint::Cursor;
-use super::spoken;
-use super::state::Chat;
+use super::chat_painter::CursorPosition;
+use super::chat_screen::ChatScreen;
+use super::message_lines;
 
 /// Rows of the editor.
 const EDITOR: usize = 10;
@@ -21,7 +21,7 @@ const NARROW: &str = " · ";
 const TURNING: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
 
 /// The live rows of a state.
-pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
+pub fn live(chat: &mut ChatScreen) -> (Vec<StyledLine>, CursorPosition) {
     let (width, height) = (chat.size.0.max(10), chat.size.1.max(4));
     if let Some(pick) = &chat.pick {
         return (pick.draw(width, height.saturating_sub(2).min(20)), None);
@@ -37,7 +37,7 @@ pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
         height.saturating_sub(middle.len() + foot.len() + 1),
     );
     if !lines.is_empty() {
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
     }
     let above = lines.len();
     lines.extend(middle);
@@ -49,7 +49,7 @@ pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
 }
 
 /// The question that is asked, with the editor below it: all that is typed can be seen.
-fn asking(chat: &mut Chat, width: usize, height: usize) -> (Vec<Line>, Cursor) {
+fn asking(chat: &mut ChatScreen, width: usize, height: usize) -> (Vec<StyledLine>, CursorPosition) {
     // The painter leaves one row free; what does not fit would be lost at the top.
     let height = height.saturating_sub(1);
     let (mut below, typed) = match chat.dialogs.is_writing() {
@@ -71,7 +71,7 @@ fn asking(chat: &mut Chat, width: usize, height: usize) -> (Vec<Line>, Cursor) {
         left => going(chat, width, left),
     };
     if !lines.is_empty() {
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
     }
     let above = lines.len();
     lines.extend(question);
@@ -86,7 +86,7 @@ fn asking(chat: &mut Chat, width: usize, height: usize) -> (Vec<Line>, Cursor) {
 }
 
 /// What goes on, in at most `room` rows.
-fn going(chat: &Chat, width: usize, room: usize) -> Vec<Line> {
+fn going(chat: &ChatScreen, width: usize, room: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let rest = chat.stream.rest();
     if !rest.trim().is_empty() {
@@ -94,33 +94,38 @@ fn going(chat: &Chat, width: usize, room: usize) -> Vec<Line> {
     }
     let turning = turning(chat);
     for running in chat.calls.iter().take(CALLS) {
-        let mut line = spoken::head(&running.call, (Paint::WARN, turning), &chat.place, width);
+        let mut line = message_lines::head(
+            &running.call,
+            (TextStyle::WARN, turning),
+            &chat.place,
+            width,
+        );
         let seconds = chat.now.saturating_duration_since(running.since).as_secs();
         if seconds > 1 {
-            line.push(Paint::DIM, &format!("  {seconds}s"));
+            line.push(TextStyle::DIM, &format!("  {seconds}s"));
         }
         lines.push(cut(&line, width));
         if !running.last.is_empty() {
-            let last = Line::of(Paint::DIM, &format!("  {}", running.last));
+            let last = StyledLine::of(TextStyle::DIM, &format!("  {}", running.last));
             lines.push(cut(&last, width));
         }
     }
     lines.extend(busy(chat, turning).map(|line| cut(&line, width)));
     for text in &chat.queue {
         let text = format!("  next: {}", clean::line(text));
-        lines.push(cut(&Line::of(Paint::DIM, &text), width));
+        lines.push(cut(&StyledLine::of(TextStyle::DIM, &text), width));
     }
     let over = lines.len().saturating_sub(room.max(1));
     lines.split_off(over)
 }
 
-fn turning(chat: &Chat) -> &'static str {
+fn turning(chat: &ChatScreen) -> &'static str {
     let since = chat.working().unwrap_or(chat.now);
     let step = chat.now.saturating_duration_since(since).as_millis() / 125;
     TURNING[usize::try_from(step).unwrap_or(0) % TURNING.len()]
 }
 
-fn busy(chat: &Chat, turning: &str) -> Option<Line> {
+fn busy(chat: &ChatScreen, turning: &str) -> Option<StyledLine> {
     let since = chat.working()?;
     if !chat.dialogs.is_empty() {
         return None;
@@ -133,39 +138,39 @@ fn busy(chat: &Chat, turning: &str) -> Option<Line> {
             waiting.why,
             left.as_millis().div_ceil(1000)
         );
-        return Some(Line::of(Paint::WARN, &text));
+        return Some(StyledLine::of(TextStyle::WARN, &text));
     }
     let doing = match (chat.compacting, chat.thought) {
         _ if chat.busy.is_none() => "running your command".to_owned(),
         (true, _) => "compacting".to_owned(),
         (_, 0) => "working".to_owned(),
-        (_, thought) => format!("thinking, {}", amount::count(thought as u64, "character")),
+        (_, thought) => format!("thinking, {}", format::count(thought as u64, "character")),
     };
-    let line = Line::of(Paint::WARN, turning);
+    let line = StyledLine::of(TextStyle::WARN, turning);
     let text = format!(" {doing}  {}s, esc to interrupt", seconds(since));
-    Some(line.with(Paint::DIM, &text))
+    Some(line.with(TextStyle::DIM, &text))
 }
 
 /// The editor in at most `most` rows, and its cursor.
-fn typing(chat: &mut Chat, width: usize, most: usize) -> (Vec<Line>, Cursor) {
+fn typing(chat: &mut ChatScreen, width: usize, most: usize) -> (Vec<StyledLine>, CursorPosition) {
     let laid = chat.editor.lay(width.saturating_sub(2));
     let (row, column) = laid.cursor;
     let first = (row + 1).saturating_sub(most);
     let paint = match chat.editor.text().chars().next() {
-        Some('!') => Paint::WARN,
-        Some('#') => Paint::ADDED,
-        _ => Paint::PROMPT,
+        Some('!') => TextStyle::WARN,
+        Some('#') => TextStyle::ADDED,
+        _ => TextStyle::PROMPT,
     };
     let rows = laid.rows.iter().enumerate().skip(first).take(most);
     let line = |(at, row): (usize, &String)| {
         let mark = if at == first { "> " } else { "  " };
-        Line::of(paint, mark).with(Paint::PLAIN, row)
+        StyledLine::of(paint, mark).with(TextStyle::PLAIN, row)
     };
     (rows.map(line).collect(), Some((row - first, column + 2)))
 }
 
 /// How things stand.
-fn standing(chat: &Chat, width: usize) -> Line {
+fn standing(chat: &ChatScreen, width: usize) -> StyledLine {
     if let Some((code, _)) = chat.again {
         let text = match code {
             ratatui::crossterm::event::KeyCode::Esc if chat.editor.is_empty() => {
@@ -174,24 +179,24 @@ fn standing(chat: &Chat, width: usize) -> Line {
             ratatui::crossterm::event::KeyCode::Esc => "esc again to clear",
             _ => "ctrl-c again to quit",
         };
-        return Line::of(Paint::DIM, text);
+        return StyledLine::of(TextStyle::DIM, text);
     }
     let mut line = match chat.mode {
-        Mode::Default => Line::of(Paint::DIM, "asks before edits"),
-        Mode::AcceptEdits => Line::of(Paint::ADDED, "accept edits on"),
-        Mode::Plan => Line::of(Paint::VERB, "plan mode on"),
-        Mode::DontAsk => Line::of(Paint::DIM, "denies without asking"),
-        Mode::Bypass => Line::of(Paint::ERROR, "bypass permissions on"),
+        PermissionMode::Default => StyledLine::of(TextStyle::DIM, "asks before edits"),
+        PermissionMode::AcceptEdits => StyledLine::of(TextStyle::ADDED, "accept edits on"),
+        PermissionMode::Plan => StyledLine::of(TextStyle::VERB, "plan mode on"),
+        PermissionMode::DontAsk => StyledLine::of(TextStyle::DIM, "denies without asking"),
+        PermissionMode::Bypass => StyledLine::of(TextStyle::ERROR, "bypass permissions on"),
     };
     let model = clean::line(&chat.model).into_owned();
     let mut parts = vec![model.clone()];
     let (filled, window) = chat.filled;
     if let Some(percent) = (filled * 100).checked_div(window) {
-        parts.push(format!("context {percent} % {}", amount::tokens(filled)));
+        parts.push(format!("context {percent} % {}", format::tokens(filled)));
     }
     if chat.spent.usd > 0.0 {
         let (cost, known) = (chat.spent.cost(), Some(chat.spent.usd));
-        parts.push(amount::cost_at_least(cost, known));
+        parts.push(format::cost_at_least(cost, known));
     }
     let usage = chat.spent.usage;
     let input = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
@@ -214,8 +219,8 @@ fn standing(chat: &Chat, width: usize) -> Line {
         *first = model.trim_start_matches("claude-").to_owned();
     }
     for part in &parts {
-        line.push(Paint::DIM, gap);
-        line.push(Paint::DIM, part);
+        line.push(TextStyle::DIM, gap);
+        line.push(TextStyle::DIM, part);
     }
     cut(&line, width)
 }

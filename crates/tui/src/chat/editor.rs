@@ -16,7 +16,7 @@ const UNDO: usize = 200;
 
 /// What a key did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum EditorKeyResult {
     /// It is not for the editor.
     Nothing,
     /// It changed the text or the place.
@@ -27,7 +27,7 @@ pub enum Did {
 
 /// The text being typed.
 #[derive(Clone, Debug, Default)]
-pub struct Editor {
+pub struct PromptEditor {
     text: String,
     at: usize,
     /// The column that moving up and down tries to keep.
@@ -45,20 +45,20 @@ pub struct Editor {
 
 /// The text laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Laid {
+pub struct EditorLayout {
     /// Its rows.
     pub rows: Vec<String>,
     /// The row and the column of the cursor.
     pub cursor: (usize, usize),
 }
 
-impl Editor {
+impl PromptEditor {
     /// An editor that knows what was typed before, oldest first.
-    pub fn new(history: Vec<String>) -> Editor {
-        Editor {
+    pub fn new(history: Vec<String>) -> PromptEditor {
+        PromptEditor {
             history,
             width: 80,
-            ..Editor::default()
+            ..PromptEditor::default()
         }
     }
 
@@ -114,7 +114,7 @@ impl Editor {
     }
 
     /// Takes a key; rows are `width` columns wide.
-    pub fn key(&mut self, key: KeyEvent, width: usize) -> Did {
+    pub fn key(&mut self, key: KeyEvent, width: usize) -> EditorKeyResult {
         self.width = width.max(4);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -133,9 +133,9 @@ impl Editor {
             KeyCode::Char('b') if alt => self.at = self.word_left(),
             KeyCode::Char('f') if alt => self.at = self.word_right(),
             KeyCode::Char('d') if alt => self.cut_to(self.word_right()),
-            KeyCode::Char(_) if alt => return Did::Nothing,
+            KeyCode::Char(_) if alt => return EditorKeyResult::Nothing,
             KeyCode::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
-            KeyCode::Tab => return Did::Nothing,
+            KeyCode::Tab => return EditorKeyResult::Nothing,
             KeyCode::Backspace if alt => self.cut_to(self.word_left()),
             KeyCode::Backspace => self.delete(self.left()..self.at),
             KeyCode::Delete => self.delete(self.at..self.right()),
@@ -147,19 +147,19 @@ impl Editor {
             KeyCode::End => self.at = self.line_end(),
             KeyCode::Up => self.up(goal),
             KeyCode::Down => self.down(goal),
-            _ => return Did::Nothing,
+            _ => return EditorKeyResult::Nothing,
         }
-        Did::Changed
+        EditorKeyResult::Changed
     }
 
-    fn control(&mut self, c: char) -> Did {
+    fn control(&mut self, c: char) -> EditorKeyResult {
         match c {
             'a' => self.at = self.line_start(),
             'e' => self.at = self.line_end(),
             'b' => self.at = self.left(),
             'f' => self.at = self.right(),
             'h' => self.delete(self.left()..self.at),
-            'd' if self.is_empty() => return Did::Nothing,
+            'd' if self.is_empty() => return EditorKeyResult::Nothing,
             'd' => self.delete(self.at..self.right()),
             'k' => match self.line_end() {
                 end if end == self.at => self.cut_to(self.right()),
@@ -178,14 +178,14 @@ impl Editor {
             'n' => self.newer(),
             // Terminals send Ctrl-_ as one of these.
             '_' | '7' => self.undo(),
-            _ => return Did::Nothing,
+            _ => return EditorKeyResult::Nothing,
         }
-        Did::Changed
+        EditorKeyResult::Changed
     }
 
-    fn send(&mut self) -> Did {
+    fn send(&mut self) -> EditorKeyResult {
         if self.text.trim().is_empty() {
-            return Did::Nothing;
+            return EditorKeyResult::Nothing;
         }
         let mut text = std::mem::take(&mut self.text);
         for (note, paste) in std::mem::take(&mut self.pastes) {
@@ -194,13 +194,13 @@ impl Editor {
         if self.history.last() != Some(&text) {
             self.history.push(text.clone());
         }
-        *self = Editor {
+        *self = PromptEditor {
             history: std::mem::take(&mut self.history),
             cut: std::mem::take(&mut self.cut),
             width: self.width,
-            ..Editor::default()
+            ..PromptEditor::default()
         };
-        Did::Sent(text)
+        EditorKeyResult::Sent(text)
     }
 
     fn keep(&mut self) {
@@ -325,7 +325,7 @@ impl Editor {
         self.at = self.text.len();
     }
 
-    fn stand(&self) -> (Vec<Row>, usize, usize) {
+    fn stand(&self) -> (Vec<EditorRow>, usize, usize) {
         let rows = rows(&self.text, self.width);
         // At the seam of two rows the cursor stands at the start of the second.
         let row = rows.iter().rposition(|row| row.start <= self.at);
@@ -337,11 +337,11 @@ impl Editor {
     }
 
     /// The text in rows of `width` columns.
-    pub fn lay(&mut self, width: usize) -> Laid {
+    pub fn lay(&mut self, width: usize) -> EditorLayout {
         self.width = width.max(4);
         let (rows, row, column) = self.stand();
-        let shown = |row: &Row| show(&self.text[row.start..row.end]);
-        Laid {
+        let shown = |row: &EditorRow| show(&self.text[row.start..row.end]);
+        EditorLayout {
             rows: rows.iter().map(shown).collect(),
             cursor: (row, column),
         }
@@ -350,12 +350,12 @@ impl Editor {
 
 /// A row on the screen: a part of the text, without its newline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct EditorRow {
     start: usize,
     end: usize,
 }
 
-impl Row {
+impl EditorRow {
     /// The place in the text that is nearest to a column.
     fn place(&self, text: &str, goal: usize) -> usize {
         let mut column = 0;
@@ -369,7 +369,7 @@ impl Row {
     }
 }
 
-fn rows(text: &str, width: usize) -> Vec<Row> {
+fn rows(text: &str, width: usize) -> Vec<EditorRow> {
     let mut all = Vec::new();
     let mut start = 0;
     for line in text.split('\n') {
@@ -379,7 +379,7 @@ fn rows(text: &str, width: usize) -> Vec<Row> {
             let wide = wide(grapheme);
             // The last column stays free for the cursor.
             if columns + wide >= width && columns > 0 {
-                all.push(Row {
+                all.push(EditorRow {
                     start: from,
                     end: start + at,
                 });
@@ -387,7 +387,7 @@ fn rows(text: &str, width: usize) -> Vec<Row> {
             }
             columns += wide;
         }
-        all.push(Row { start: from, end });
+        all.push(EditorRow { start: from, end });
         start = end + 1;
     }
     all
@@ -421,39 +421,39 @@ fn tame(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn typed(editor: &mut Editor, text: &str) {
+    fn typed(editor: &mut PromptEditor, text: &str) {
         for c in text.chars() {
             press(editor, KeyCode::Char(c), KeyModifiers::NONE);
         }
     }
 
-    fn press(editor: &mut Editor, code: KeyCode, with: KeyModifiers) -> Did {
+    fn press(editor: &mut PromptEditor, code: KeyCode, with: KeyModifiers) -> EditorKeyResult {
         editor.key(KeyEvent::new(code, with), 20)
     }
 
-    fn plain(editor: &mut Editor, code: KeyCode) -> Did {
+    fn plain(editor: &mut PromptEditor, code: KeyCode) -> EditorKeyResult {
         press(editor, code, KeyModifiers::NONE)
     }
 
-    fn control(editor: &mut Editor, c: char) -> Did {
+    fn control(editor: &mut PromptEditor, c: char) -> EditorKeyResult {
         press(editor, KeyCode::Char(c), KeyModifiers::CONTROL)
     }
 
     #[test]
     fn enter_sends_and_leaves_an_empty_editor() {
-        let mut editor = Editor::new(Vec::new());
-        assert_eq!(plain(&mut editor, KeyCode::Enter), Did::Nothing);
+        let mut editor = PromptEditor::new(Vec::new());
+        assert_eq!(plain(&mut editor, KeyCode::Enter), EditorKeyResult::Nothing);
         typed(&mut editor, "hello");
         assert_eq!(
             plain(&mut editor, KeyCode::Enter),
-            Did::Sent("hello".to_owned())
+            EditorKeyResult::Sent("hello".to_owned())
         );
         assert!(editor.is_empty());
     }
 
     #[test]
     fn alt_enter_ctrl_j_and_a_backslash_begin_a_new_line() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         typed(&mut editor, "a");
         press(&mut editor, KeyCode::Enter, KeyModifiers::ALT);
         typed(&mut editor, "b");
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn an_accent_and_a_family_are_one_step() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         editor.paste("e\u{301}👨‍👩‍👧x");
         plain(&mut editor, KeyCode::Left);
         plain(&mut editor, KeyCode::Backspace);
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn wide_characters_wrap_before_the_edge() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         editor.paste("日本語日本語日本語日本語");
         let laid = editor.lay(9);
         assert_eq!(laid.rows, ["日本語日", "本語日本", "語日本語"]);
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn up_and_down_keep_the_column_and_then_walk_the_history() {
-        let mut editor = Editor::new(vec!["first".to_owned(), "second".to_owned()]);
+        let mut editor = PromptEditor::new(vec!["first".to_owned(), "second".to_owned()]);
         editor.paste("long line\nab\nlong line");
         plain(&mut editor, KeyCode::Left);
         plain(&mut editor, KeyCode::Up);
@@ -505,7 +505,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_can_be_put_elsewhere_and_all_can_be_undone() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         typed(&mut editor, "one two");
         control(&mut editor, 'w');
         assert_eq!(editor.text(), "one ");
@@ -520,18 +520,18 @@ mod tests {
 
     #[test]
     fn a_long_paste_is_a_note_until_it_is_sent() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         typed(&mut editor, "look: ");
         let long = "line\n".repeat(40);
         editor.paste(&long);
         assert_eq!(editor.text(), "look: [Pasted text #1 +40 lines]");
         let sent = plain(&mut editor, KeyCode::Enter);
-        assert_eq!(sent, Did::Sent(format!("look: {long}")));
+        assert_eq!(sent, EditorKeyResult::Sent(format!("look: {long}")));
     }
 
     #[test]
     fn pasted_control_codes_do_not_get_in() {
-        let mut editor = Editor::new(Vec::new());
+        let mut editor = PromptEditor::new(Vec::new());
         editor.paste("a\x1b[31mb\r\nc\x07");
         assert!(
             !editor.text().contains(['\x1b', '\x07', '\r']),
@@ -565,7 +565,7 @@ mod tests {
             Char('d'),
         ];
         let with = [KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT];
-        let mut editor = Editor::new(vec!["e\u{301} x\n👨‍👩‍👧".to_owned()]);
+        let mut editor = PromptEditor::new(vec!["e\u{301} x\n👨‍👩‍👧".to_owned()]);
         let mut number: u64 = 7;
         for _ in 0..20_000 {
             number = number

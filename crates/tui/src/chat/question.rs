@@ -6,21 +6,21 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Map, Value, json};
-use unspool_agent::driver::{Answer, Asked, AskingAgent};
-use unspool_agent::permission::explain::Step;
-use unspool_agent::tool::Call;
+use unspool_agent::driver::{AskingAgent, QuestionAnswer, QuestionKind};
+use unspool_agent::permission::explain::CommandPartFinding;
+use unspool_agent::tool::ToolCallRequest;
 use unspool_show::layout::{behind, cut};
-use unspool_show::{Line, Paint, amount, visible};
+use unspool_show::{StyledLine, TextStyle, format, visible};
 
-use super::approval;
-use super::editor::{Did, Editor};
+use super::approval_text;
+use super::editor::{EditorKeyResult, PromptEditor};
 
 /// Columns that are needed so that no row of a text is cut at the edge.
 const NARROWEST: usize = 30;
 
 /// A question on the screen.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct QuestionDialog {
     /// Its number.
     pub ask: u64,
     /// Who asks, if it is not the conversation itself.
@@ -29,20 +29,20 @@ pub struct Question {
     place: String,
     /// Where "always" is stored.
     rules_file: String,
-    body: Body,
-    options: Vec<Choice>,
+    body: QuestionBody,
+    options: Vec<QuestionChoice>,
     at: usize,
     /// Somebody writes why not, or an answer of their own.
-    writes: Option<Editor>,
-    page: Page,
+    writes: Option<PromptEditor>,
+    page: ScrollableText,
 }
 
 #[derive(Clone, Debug)]
-enum Body {
+enum QuestionBody {
     Permission {
-        call: Call,
+        call: ToolCallRequest,
         why: String,
-        parts: Vec<Step>,
+        parts: Vec<CommandPartFinding>,
     },
     Plan(String),
     /// Several questions, one after the other, and the answers so far.
@@ -67,7 +67,7 @@ pub struct FolderSettings {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Choice {
+enum QuestionChoice {
     Once(&'static str),
     Session(Vec<String>),
     Always(Vec<String>),
@@ -80,32 +80,35 @@ enum Choice {
     Own,
 }
 
-impl Choice {
+impl QuestionChoice {
     /// Whether it lets something happen.
     fn approves(&self) -> bool {
-        !matches!(self, Choice::No(_) | Choice::Refuse(_) | Choice::Own)
+        !matches!(
+            self,
+            QuestionChoice::No(_) | QuestionChoice::Refuse(_) | QuestionChoice::Own
+        )
     }
 }
 
 /// What a person answered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given {
+pub struct DialogAnswer {
     /// The answer.
-    pub answer: Answer,
+    pub answer: QuestionAnswer,
     /// Rules to store for later sessions.
     pub store: Vec<String>,
 }
 
-impl From<Answer> for Given {
-    fn from(answer: Answer) -> Given {
+impl From<QuestionAnswer> for DialogAnswer {
+    fn from(answer: QuestionAnswer) -> DialogAnswer {
         let store = Vec::new();
-        Given { answer, store }
+        DialogAnswer { answer, store }
     }
 }
 
 /// How things stand around a question.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Around {
+pub struct DialogContext {
     /// Keys may answer it now.
     pub live: bool,
     /// Something stands in the editor below.
@@ -116,41 +119,44 @@ pub struct Around {
     pub waiting: usize,
 }
 
-impl Question {
+impl QuestionDialog {
     /// A question as it is asked. "Always" is stored in `rules_file`.
     pub fn new(
         ask: u64,
-        call: Call,
-        what: Asked,
+        call: ToolCallRequest,
+        what: QuestionKind,
         agent: Option<AskingAgent>,
         place: &str,
         rules_file: &str,
-    ) -> Question {
+    ) -> QuestionDialog {
         let (body, options) = match what {
-            Asked::Permission { why, always, parts } => {
-                let mut options = vec![Choice::Once("Yes, once")];
+            QuestionKind::Permission { why, always, parts } => {
+                let mut options = vec![QuestionChoice::Once("Yes, once")];
                 if !always.is_empty() {
-                    options.push(Choice::Session(always.clone()));
-                    options.push(Choice::Always(always));
+                    options.push(QuestionChoice::Session(always.clone()));
+                    options.push(QuestionChoice::Always(always));
                 }
-                options.push(Choice::No("No, and say why"));
-                (Body::Permission { call, why, parts }, options)
+                options.push(QuestionChoice::No("No, and say why"));
+                (QuestionBody::Permission { call, why, parts }, options)
             }
-            Asked::Plan => {
+            QuestionKind::Plan => {
                 let yes = |label: &'static str, mode: &str| {
-                    Choice::Value(label, json!({"approved": true, "mode": mode}))
+                    QuestionChoice::Value(label, json!({"approved": true, "mode": mode}))
                 };
                 let options = vec![
                     yes("Yes, and auto-accept edits", "acceptEdits"),
                     yes("Yes, and manually approve edits", "default"),
-                    Choice::No("No, keep planning, and say why"),
+                    QuestionChoice::No("No, keep planning, and say why"),
                 ];
                 let plan = call.input.get("plan").and_then(Value::as_str);
-                (Body::Plan(plan.unwrap_or_default().to_owned()), options)
+                (
+                    QuestionBody::Plan(plan.unwrap_or_default().to_owned()),
+                    options,
+                )
             }
-            Asked::Question => {
+            QuestionKind::Question => {
                 let all = call.input.get("questions").and_then(Value::as_array);
-                let body = Body::Questions {
+                let body = QuestionBody::Questions {
                     all: all.cloned().unwrap_or_default(),
                     at: 0,
                     given: Map::new(),
@@ -159,7 +165,7 @@ impl Question {
                 (body, Vec::new())
             }
         };
-        let mut question = Question {
+        let mut question = QuestionDialog {
             ask,
             agent,
             place: place.to_owned(),
@@ -168,27 +174,27 @@ impl Question {
             options,
             at: 0,
             writes: None,
-            page: Page::default(),
+            page: ScrollableText::default(),
         };
         question.load();
         question
     }
 
     /// Whether a folder is trusted.
-    pub fn trust(settings: FolderSettings) -> Question {
-        Question {
+    pub fn trust(settings: FolderSettings) -> QuestionDialog {
+        QuestionDialog {
             ask: 0,
             agent: None,
             place: String::new(),
             rules_file: String::new(),
-            body: Body::Trust(settings),
+            body: QuestionBody::Trust(settings),
             options: vec![
-                Choice::Refuse("No, ignore these settings"),
-                Choice::Once("Yes, trust this folder"),
+                QuestionChoice::Refuse("No, ignore these settings"),
+                QuestionChoice::Once("Yes, trust this folder"),
             ],
             at: 0,
             writes: None,
-            page: Page::default(),
+            page: ScrollableText::default(),
         }
     }
 
@@ -199,14 +205,14 @@ impl Question {
 
     fn asked(&self) -> Option<&Value> {
         match &self.body {
-            Body::Questions { all, at, .. } => all.get(*at),
+            QuestionBody::Questions { all, at, .. } => all.get(*at),
             _ => None,
         }
     }
 
     /// The options of the question that is next.
     fn load(&mut self) {
-        if !matches!(self.body, Body::Questions { .. }) {
+        if !matches!(self.body, QuestionBody::Questions { .. }) {
             return;
         }
         let text = |value: &Value, field: &str| {
@@ -215,15 +221,17 @@ impl Question {
         };
         let asked = self.asked();
         let options = asked.and_then(|asked| asked.get("options")?.as_array());
-        let mut all: Vec<Choice> = options
+        let mut all: Vec<QuestionChoice> = options
             .into_iter()
             .flatten()
-            .map(|option| Choice::Option(text(option, "label"), text(option, "description")))
+            .map(|option| {
+                QuestionChoice::Option(text(option, "label"), text(option, "description"))
+            })
             .collect();
-        all.push(Choice::Own);
+        all.push(QuestionChoice::Own);
         self.options = all;
         self.at = 0;
-        self.page = Page::default();
+        self.page = ScrollableText::default();
     }
 
     /// Whether several options can be marked.
@@ -259,13 +267,13 @@ impl Question {
     }
 
     /// A key for what is being written: the answer, when it was sent.
-    pub fn write(&mut self, key: KeyEvent, width: usize) -> Option<Given> {
+    pub fn write(&mut self, key: KeyEvent, width: usize) -> Option<DialogAnswer> {
         match self.writes.as_mut()?.key(key, width) {
-            Did::Sent(text) => {
+            EditorKeyResult::Sent(text) => {
                 self.writes = None;
                 self.written(text)
             }
-            Did::Nothing | Did::Changed => None,
+            EditorKeyResult::Nothing | EditorKeyResult::Changed => None,
         }
     }
 
@@ -278,11 +286,16 @@ impl Question {
 
     /// The option that a letter or digit stands for, if it can be chosen now.
     pub fn shortcut(&self, letter: char) -> Option<usize> {
-        let yes_or_no = matches!(self.body, Body::Permission { .. } | Body::Trust(_));
-        let find = |wanted: fn(&Choice) -> bool| self.options.iter().position(wanted);
+        let yes_or_no = matches!(
+            self.body,
+            QuestionBody::Permission { .. } | QuestionBody::Trust(_)
+        );
+        let find = |wanted: fn(&QuestionChoice) -> bool| self.options.iter().position(wanted);
         let at = match letter {
-            'y' if yes_or_no => find(|choice| matches!(choice, Choice::Once(_)))?,
-            'n' if yes_or_no => find(|choice| matches!(choice, Choice::No(_) | Choice::Refuse(_)))?,
+            'y' if yes_or_no => find(|choice| matches!(choice, QuestionChoice::Once(_)))?,
+            'n' if yes_or_no => {
+                find(|choice| matches!(choice, QuestionChoice::No(_) | QuestionChoice::Refuse(_)))?
+            }
             '1'..='9' => letter as usize - '1' as usize,
             _ => return None,
         };
@@ -316,8 +329,8 @@ impl Question {
     /// Marks an option, or takes the mark away.
     pub fn mark(&mut self, at: usize) {
         self.select(at);
-        let is_option = matches!(self.options.get(at), Some(Choice::Option(..)));
-        if let (true, Body::Questions { marked, .. }) = (is_option, &mut self.body) {
+        let is_option = matches!(self.options.get(at), Some(QuestionChoice::Option(..)));
+        if let (true, QuestionBody::Questions { marked, .. }) = (is_option, &mut self.body) {
             match marked.iter().position(|&it| it == at) {
                 Some(place) => drop(marked.remove(place)),
                 None => marked.push(at),
@@ -332,31 +345,31 @@ impl Question {
     }
 
     /// Chooses the option that is selected: the answer, when that is one.
-    pub fn choose(&mut self) -> Option<Given> {
+    pub fn choose(&mut self) -> Option<DialogAnswer> {
         if !self.can_choose() {
             return None;
         }
         let choice = self.options.get(self.at)?.clone();
         match choice {
-            Choice::Once(_) => Some(Answer::Yes.into()),
-            Choice::Session(rules) => Some(Answer::Always(rules).into()),
-            Choice::Always(rules) => Some(Given {
-                answer: Answer::Always(rules.clone()),
+            QuestionChoice::Once(_) => Some(QuestionAnswer::Yes.into()),
+            QuestionChoice::Session(rules) => Some(QuestionAnswer::Always(rules).into()),
+            QuestionChoice::Always(rules) => Some(DialogAnswer {
+                answer: QuestionAnswer::Always(rules.clone()),
                 store: rules,
             }),
-            Choice::Value(_, value) => Some(Answer::Value(value).into()),
-            Choice::Refuse(_) => Some(Answer::No(None).into()),
-            Choice::No(_) | Choice::Own => {
-                self.writes = Some(Editor::new(Vec::new()));
+            QuestionChoice::Value(_, value) => Some(QuestionAnswer::Value(value).into()),
+            QuestionChoice::Refuse(_) => Some(QuestionAnswer::No(None).into()),
+            QuestionChoice::No(_) | QuestionChoice::Own => {
+                self.writes = Some(PromptEditor::new(Vec::new()));
                 None
             }
-            Choice::Option(label, _) => {
+            QuestionChoice::Option(label, _) => {
                 let text = match &self.body {
-                    Body::Questions { marked, .. } if !marked.is_empty() => {
+                    QuestionBody::Questions { marked, .. } if !marked.is_empty() => {
                         let mut marked = marked.clone();
                         marked.sort_unstable();
                         let label = |at: &usize| match self.options.get(*at) {
-                            Some(Choice::Option(label, _)) => Some(label.as_str()),
+                            Some(QuestionChoice::Option(label, _)) => Some(label.as_str()),
                             _ => None,
                         };
                         let labels = marked.iter().filter_map(label);
@@ -369,17 +382,17 @@ impl Question {
         }
     }
 
-    fn written(&mut self, text: String) -> Option<Given> {
+    fn written(&mut self, text: String) -> Option<DialogAnswer> {
         match self.body {
-            Body::Questions { .. } => self.answered(text),
-            _ => Some(Answer::No(Some(text)).into()),
+            QuestionBody::Questions { .. } => self.answered(text),
+            _ => Some(QuestionAnswer::No(Some(text)).into()),
         }
     }
 
     /// Keeps an answer; all of them, when it was the last.
-    fn answered(&mut self, text: String) -> Option<Given> {
+    fn answered(&mut self, text: String) -> Option<DialogAnswer> {
         let asked = self.asked()?.get("question")?.as_str()?.to_owned();
-        let Body::Questions {
+        let QuestionBody::Questions {
             all,
             at,
             given,
@@ -392,14 +405,14 @@ impl Question {
         marked.clear();
         *at += 1;
         if *at >= all.len() {
-            return Some(Answer::Value(Value::Object(std::mem::take(given))).into());
+            return Some(QuestionAnswer::Value(Value::Object(std::mem::take(given))).into());
         }
         self.load();
         None
     }
 
     /// All of it, to be printed above.
-    pub fn print(&mut self, width: usize) -> Vec<Line> {
+    pub fn print(&mut self, width: usize) -> Vec<StyledLine> {
         self.page.whole = true;
         self.text(width, true)
     }
@@ -409,9 +422,9 @@ impl Question {
         &mut self,
         width: usize,
         height: usize,
-        around: Around,
-    ) -> (Vec<Line>, Option<(usize, usize)>) {
-        let edge = Line::of(Paint::WARN, "│ ");
+        around: DialogContext,
+    ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+        let edge = StyledLine::of(TextStyle::WARN, "│ ");
         let inside = width.saturating_sub(2).max(12);
         let mut bottom = self.option_lines(inside, false, Some(self.at));
         // Options that take too many rows stand with the text, and here by their first words.
@@ -425,7 +438,7 @@ impl Question {
             let first = (laid.cursor.0 + 1).saturating_sub(3);
             cursor = Some((bottom.len() + laid.cursor.0 - first, laid.cursor.1 + 4));
             let rows = laid.rows.iter().skip(first).take(3);
-            bottom.extend(rows.map(|row| Line::of(Paint::PLAIN, &format!("> {row}"))));
+            bottom.extend(rows.map(|row| StyledLine::of(TextStyle::PLAIN, &format!("> {row}"))));
         }
         let room = match width < NARROWEST {
             true => 0,
@@ -438,21 +451,24 @@ impl Question {
         let mut top = vec![cut(&self.who(around.waiting), inside)];
         top.extend(self.page.show(room));
         if top.len() <= room {
-            top.push(Line::new());
+            top.push(StyledLine::new());
         }
         let above = top.len();
         top.extend(bottom);
-        top.push(cut(&Line::of(Paint::DIM, self.hint(around, room)), inside));
+        top.push(cut(
+            &StyledLine::of(TextStyle::DIM, self.hint(around, room)),
+            inside,
+        ));
         let lines = top.iter().map(|line| behind(&edge, line)).collect();
         (lines, cursor.map(|(row, column)| (above + row, column)))
     }
 
     /// Who asks, and how many questions wait behind it.
-    fn who(&self, waiting: usize) -> Line {
-        let mut line = Line::new();
+    fn who(&self, waiting: usize) -> StyledLine {
+        let mut line = StyledLine::new();
         if waiting > 0 {
-            let text = format!("{} · ", amount::count(waiting as u64, "more question"));
-            line.push(Paint::WARN, &text);
+            let text = format!("{} · ", format::count(waiting as u64, "more question"));
+            line.push(TextStyle::WARN, &text);
         }
         match &self.agent {
             Some(agent) => {
@@ -461,17 +477,17 @@ impl Question {
                     visible::escaped_line(&agent.kind),
                     visible::escaped_line(&agent.description)
                 );
-                line.push(Paint::VERB, &text);
+                line.push(TextStyle::VERB, &text);
             }
-            None if matches!(self.body, Body::Trust(_)) => {
-                line.push(Paint::DIM, "this folder has its own settings");
+            None if matches!(self.body, QuestionBody::Trust(_)) => {
+                line.push(TextStyle::DIM, "this folder has its own settings");
             }
-            None => line.push(Paint::DIM, "the main conversation asks"),
+            None => line.push(TextStyle::DIM, "the main conversation asks"),
         }
         line
     }
 
-    fn hint(&self, around: Around, room: usize) -> &'static str {
+    fn hint(&self, around: DialogContext, room: usize) -> &'static str {
         match self {
             _ if self.is_writing() => "enter to send, esc to go back, ctrl-c to interrupt",
             _ if around.typed => "enter to send what you typed, ctrl-u to clear; esc to interrupt",
@@ -484,26 +500,26 @@ impl Question {
     }
 
     /// All that is to be seen; with the options, if they are shortened below.
-    fn text(&self, width: usize, with_options: bool) -> Vec<Line> {
-        let bold = |text: &str| visible::rows(Paint::BOLD, text, width);
+    fn text(&self, width: usize, with_options: bool) -> Vec<StyledLine> {
+        let bold = |text: &str| visible::rows(TextStyle::BOLD, text, width);
         let mut lines = match &self.body {
-            Body::Permission { call, why, parts } => {
+            QuestionBody::Permission { call, why, parts } => {
                 let title = format!("{} wants to run", visible::escaped_line(&call.name));
                 let mut lines = bold(&title);
-                lines.extend(visible::line_rows(Paint::DIM, why, width));
-                lines.extend(approval::call_lines(call, parts, &self.place, width));
+                lines.extend(visible::line_rows(TextStyle::DIM, why, width));
+                lines.extend(approval_text::call_lines(call, parts, &self.place, width));
                 lines
             }
-            Body::Plan(plan) => {
+            QuestionBody::Plan(plan) => {
                 let mut lines = bold("The plan");
-                lines.extend(approval::plan_lines(plan, width));
+                lines.extend(approval_text::plan_lines(plan, width));
                 lines
             }
-            Body::Questions { .. } => {
+            QuestionBody::Questions { .. } => {
                 let asked = self.asked().and_then(|asked| asked.get("question"));
                 bold(asked.and_then(Value::as_str).unwrap_or_default())
             }
-            Body::Trust(trust) => trust.lines(width),
+            QuestionBody::Trust(trust) => trust.lines(width),
         };
         if with_options {
             lines.extend(self.option_lines(width, false, None));
@@ -512,59 +528,61 @@ impl Question {
     }
 
     /// The words of an option, and what stands in rows below them.
-    fn label(&self, choice: &Choice) -> (String, String) {
+    fn label(&self, choice: &QuestionChoice) -> (String, String) {
         let file = visible::escaped_line(&self.rules_file);
         let text = match choice {
-            Choice::Once(label) | Choice::No(label) | Choice::Refuse(label) => (*label).to_owned(),
-            Choice::Value(label, _) => (*label).to_owned(),
-            Choice::Session(rules) => match rules.as_slice() {
+            QuestionChoice::Once(label)
+            | QuestionChoice::No(label)
+            | QuestionChoice::Refuse(label) => (*label).to_owned(),
+            QuestionChoice::Value(label, _) => (*label).to_owned(),
+            QuestionChoice::Session(rules) => match rules.as_slice() {
                 [rule] => format!("Yes, for this session: {}", visible::escaped_line(rule)),
                 rules => return ("Yes, for this session:".to_owned(), listed(rules)),
             },
-            Choice::Always(rules) => match rules.as_slice() {
+            QuestionChoice::Always(rules) => match rules.as_slice() {
                 [rule] => {
                     let rule = visible::escaped_line(rule);
                     format!("Yes, always: {rule} (stored in {file})")
                 }
                 rules => return (format!("Yes, always (stored in {file}):"), listed(rules)),
             },
-            Choice::Option(label, detail) => {
+            QuestionChoice::Option(label, detail) => {
                 let [label, detail] = [label, detail].map(|text| visible::escaped_line(text));
                 return (label.into_owned(), detail.into_owned());
             }
-            Choice::Own => "other (type your answer)".to_owned(),
+            QuestionChoice::Own => "other (type your answer)".to_owned(),
         };
         (text, String::new())
     }
 
     /// The options: in full, or one row each; `selected` has a sign.
-    fn option_lines(&self, width: usize, short: bool, selected: Option<usize>) -> Vec<Line> {
+    fn option_lines(&self, width: usize, short: bool, selected: Option<usize>) -> Vec<StyledLine> {
         let marked = match &self.body {
-            Body::Questions { marked, .. } if self.takes_several() => Some(marked),
+            QuestionBody::Questions { marked, .. } if self.takes_several() => Some(marked),
             _ => None,
         };
         let mut lines = Vec::new();
         for (at, choice) in self.options.iter().enumerate() {
             let (label, detail) = self.label(choice);
             let (sign, paint) = match selected {
-                Some(_) if choice.approves() && !self.is_seen() => (" ", Paint::DIM),
-                Some(selected) if selected == at => ("❯", Paint::PROMPT),
-                _ => (" ", Paint::PLAIN),
+                Some(_) if choice.approves() && !self.is_seen() => (" ", TextStyle::DIM),
+                Some(selected) if selected == at => ("❯", TextStyle::PROMPT),
+                _ => (" ", TextStyle::PLAIN),
             };
             let tick = match marked {
                 Some(marked) if marked.contains(&at) => "[x] ",
-                Some(_) if matches!(choice, Choice::Option(..)) => "[ ] ",
+                Some(_) if matches!(choice, QuestionChoice::Option(..)) => "[ ] ",
                 _ => "",
             };
             let text = format!("{sign} {} {tick}{label}", at + 1);
             if short {
-                lines.push(cut(&Line::of(paint, &text), width));
+                lines.push(cut(&StyledLine::of(paint, &text), width));
                 continue;
             }
             lines.extend(visible::rows(paint, &text, width));
             if !detail.is_empty() {
-                let indent = Line::of(Paint::DIM, "    ");
-                let rows = visible::rows(Paint::DIM, &detail, width.saturating_sub(4));
+                let indent = StyledLine::of(TextStyle::DIM, "    ");
+                let rows = visible::rows(TextStyle::DIM, &detail, width.saturating_sub(4));
                 lines.extend(rows.iter().map(|row| behind(&indent, row)));
             }
         }
@@ -579,28 +597,28 @@ fn listed(rules: &[String]) -> String {
 }
 
 impl FolderSettings {
-    fn lines(&self, width: usize) -> Vec<Line> {
+    fn lines(&self, width: usize) -> Vec<StyledLine> {
         let folder = visible::escaped_line(&self.folder);
         let told = match self.changed {
             true => format!("Settings of this folder that need trust have changed: {folder}"),
             false => format!("This folder has settings that need trust: {folder}"),
         };
-        let mut lines = visible::rows(Paint::BOLD, &told, width);
+        let mut lines = visible::rows(TextStyle::BOLD, &told, width);
         for (name, value) in &self.settings {
-            lines.extend(approval::field_lines(name, value, width));
+            lines.extend(approval_text::field_lines(name, value, width));
         }
         let asks = "Trust this folder and apply these settings?";
-        lines.extend(visible::rows(Paint::BOLD, asks, width));
+        lines.extend(visible::rows(TextStyle::BOLD, asks, width));
         lines
     }
 }
 
 /// A text that may be longer than the screen, and how much of it has been seen.
 #[derive(Clone, Debug, Default)]
-struct Page {
+struct ScrollableText {
     /// The width it is laid out for, and whether the options stand in it.
     key: Option<(usize, bool)>,
-    lines: Vec<Line>,
+    lines: Vec<StyledLine>,
     top: usize,
     /// Rows that fit, where not all do.
     rows: usize,
@@ -611,13 +629,13 @@ struct Page {
     whole: bool,
 }
 
-impl Page {
-    fn lay(&mut self, key: (usize, bool), lines: Vec<Line>) {
-        *self = Page {
+impl ScrollableText {
+    fn lay(&mut self, key: (usize, bool), lines: Vec<StyledLine>) {
+        *self = ScrollableText {
             key: Some(key),
             lines,
             whole: self.whole,
-            ..Page::default()
+            ..ScrollableText::default()
         };
     }
 
@@ -631,7 +649,7 @@ impl Page {
     }
 
     /// The part that fits in `room` rows, with a row that says which it is.
-    fn show(&mut self, room: usize) -> Vec<Line> {
+    fn show(&mut self, room: usize) -> Vec<StyledLine> {
         let total = self.lines.len();
         if total <= room {
             self.whole = true;
@@ -654,7 +672,7 @@ impl Page {
             0 => format!("lines {} to {end} of {total}: the end", self.top + 1),
             more => format!("… {more} more of {total} lines: space or page down to scroll"),
         };
-        lines.push(Line::of(Paint::WARN, &text));
+        lines.push(StyledLine::of(TextStyle::WARN, &text));
         lines
     }
 }

@@ -2,26 +2,26 @@
 
 use super::*;
 use ratatui::crossterm::event::KeyModifiers;
-use unspool_agent::permission::Reason;
+use unspool_agent::permission::PermissionReason;
 
-fn call(name: &str, input: Value) -> Call {
-    Call {
+fn call(name: &str, input: Value) -> ToolCallRequest {
+    ToolCallRequest {
         id: "t".to_owned(),
         name: name.to_owned(),
         input,
     }
 }
 
-fn asks(call: Call, always: &[&str], parts: Vec<Step>) -> Question {
-    let what = Asked::Permission {
+fn asks(call: ToolCallRequest, always: &[&str], parts: Vec<CommandPartFinding>) -> QuestionDialog {
+    let what = QuestionKind::Permission {
         why: "no rule allows it".to_owned(),
         always: always.iter().map(|rule| (*rule).to_owned()).collect(),
         parts,
     };
-    Question::new(1, call, what, None, "/p", ".claude/settings.local.json")
+    QuestionDialog::new(1, call, what, None, "/p", ".claude/settings.local.json")
 }
 
-fn permission(always: &[&str]) -> Question {
+fn permission(always: &[&str]) -> QuestionDialog {
     asks(
         call("Bash", json!({"command": "npm test"})),
         always,
@@ -29,17 +29,17 @@ fn permission(always: &[&str]) -> Question {
     )
 }
 
-fn shown(question: &mut Question, width: usize, height: usize) -> Vec<String> {
-    let (lines, _) = question.draw(width, height, Around::default());
+fn shown(question: &mut QuestionDialog, width: usize, height: usize) -> Vec<String> {
+    let (lines, _) = question.draw(width, height, DialogContext::default());
     assert!(lines.len() <= height, "{} rows of {height}", lines.len());
-    lines.iter().map(Line::text).collect()
+    lines.iter().map(StyledLine::text).collect()
 }
 
-fn text(question: &mut Question) -> String {
+fn text(question: &mut QuestionDialog) -> String {
     shown(question, 80, 30).join("\n")
 }
 
-fn choose(question: &mut Question, letter: char) -> Option<Given> {
+fn choose(question: &mut QuestionDialog, letter: char) -> Option<DialogAnswer> {
     let at = question.shortcut(letter)?;
     question.select(at);
     question.choose()
@@ -60,14 +60,20 @@ fn once_for_this_session_and_always_are_three_answers_and_show_their_rule() {
         "{text}"
     );
     assert!(text.contains(".claude/settings.local.json)"), "{text}");
-    assert_eq!(choose(&mut question.clone(), '1'), Some(Answer::Yes.into()));
-    assert_eq!(choose(&mut question.clone(), 'y'), Some(Answer::Yes.into()));
+    assert_eq!(
+        choose(&mut question.clone(), '1'),
+        Some(QuestionAnswer::Yes.into())
+    );
+    assert_eq!(
+        choose(&mut question.clone(), 'y'),
+        Some(QuestionAnswer::Yes.into())
+    );
     assert_eq!(
         choose(&mut question.clone(), '2'),
-        Some(Answer::Always(rules.clone()).into())
+        Some(QuestionAnswer::Always(rules.clone()).into())
     );
-    let always = Given {
-        answer: Answer::Always(rules.clone()),
+    let always = DialogAnswer {
+        answer: QuestionAnswer::Always(rules.clone()),
         store: rules,
     };
     assert_eq!(choose(&mut question, '3'), Some(always));
@@ -106,7 +112,10 @@ fn no_asks_for_a_reason() {
         assert_eq!(press(KeyCode::Char(c)), None);
     }
     let given = press(KeyCode::Enter);
-    assert_eq!(given, Some(Answer::No(Some("use 1".to_owned())).into()));
+    assert_eq!(
+        given,
+        Some(QuestionAnswer::No(Some("use 1".to_owned())).into())
+    );
 }
 
 #[test]
@@ -117,7 +126,7 @@ fn nothing_is_approved_before_it_was_drawn() {
     }
     assert_eq!(question.choose(), None);
     text(&mut question);
-    assert_eq!(question.choose(), Some(Answer::Yes.into()));
+    assert_eq!(question.choose(), Some(QuestionAnswer::Yes.into()));
 }
 
 #[test]
@@ -130,9 +139,9 @@ fn who_asks_and_how_many_wait_is_said() {
         description: "look around".to_owned(),
     };
     question.agent = Some(agent);
-    let around = Around {
+    let around = DialogContext {
         waiting: 2,
-        ..Around::default()
+        ..DialogContext::default()
     };
     let (lines, _) = question.draw(80, 30, around);
     let first = lines[0].text();
@@ -171,7 +180,7 @@ fn a_long_command_is_approved_only_after_its_end_was_seen() {
             "{line} was not shown"
         );
     }
-    assert_eq!(question.choose(), Some(Answer::Yes.into()));
+    assert_eq!(question.choose(), Some(QuestionAnswer::Yes.into()));
 }
 
 #[test]
@@ -212,29 +221,29 @@ fn what_is_printed_in_full_is_seen() {
     assert!(!question.is_seen());
     let printed = question.print(60);
     assert!(printed.len() > 200);
-    assert_eq!(question.choose(), Some(Answer::Yes.into()));
+    assert_eq!(question.choose(), Some(QuestionAnswer::Yes.into()));
 }
 
 #[test]
 fn a_window_that_is_too_small_approves_nothing() {
     let mut question = permission(&["Bash(npm test)"]);
     for height in 0..6 {
-        let (lines, _) = question.draw(30, height, Around::default());
+        let (lines, _) = question.draw(30, height, DialogContext::default());
         assert!(lines.len() <= height.max(6));
     }
     assert_eq!(question.choose(), None);
     for width in 0..30 {
-        question.draw(width, 40, Around::default());
+        question.draw(width, 40, DialogContext::default());
         assert_eq!(question.choose(), None, "{width} columns");
     }
 }
 
 #[test]
 fn no_row_is_wider_than_the_window() {
-    let step = |part: String| Step {
+    let step = |part: String| CommandPartFinding {
         part,
         what: "asks",
-        why: Reason {
+        why: PermissionReason {
             text: String::new(),
             rule: None,
             firm: false,
@@ -253,10 +262,10 @@ fn no_row_is_wider_than_the_window() {
             call("Write", input_of_write.clone()),
         ] {
             let mut question = asks(call, &[&long], parts.clone());
-            let (lines, _) = question.draw(width, 1_000_000, Around::default());
+            let (lines, _) = question.draw(width, 1_000_000, DialogContext::default());
             assert!(question.is_seen());
             let wide = lines.iter().find(|line| line.width() > width);
-            assert_eq!(wide.map(Line::text), None, "{width} columns");
+            assert_eq!(wide.map(StyledLine::text), None, "{width} columns");
         }
     }
 }
@@ -283,10 +292,10 @@ fn a_rule_too_long_for_the_options_is_seen_with_the_text() {
 
 #[test]
 fn every_part_of_a_command_is_listed() {
-    let step = |part: &str, what| Step {
+    let step = |part: &str, what| CommandPartFinding {
         part: part.to_owned(),
         what,
-        why: Reason {
+        why: PermissionReason {
             text: String::new(),
             rule: None,
             firm: false,
@@ -340,10 +349,10 @@ fn control_characters_of_names_labels_plans_and_settings_are_seen() {
     assert!(shown.contains("session: mcp__s__t\\u202ex"), "{shown}");
     let form = json!({"questions": [{"question": "Wh\u{1b}[8mich?", "options": [
         {"label": "A\u{200b}", "description": "d\u{9b}2J"}]}]});
-    let mut form = Question::new(
+    let mut form = QuestionDialog::new(
         1,
         call("AskUserQuestion", form),
-        Asked::Question,
+        QuestionKind::Question,
         None,
         "",
         "",
@@ -353,9 +362,9 @@ fn control_characters_of_names_labels_plans_and_settings_are_seen() {
         assert!(shown.contains(wanted), "{wanted}: {shown}");
     }
     let plan = call("ExitPlanMode", json!({"plan": "do\u{1b}]0;rm\u{7}"}));
-    let mut plan = Question::new(1, plan, Asked::Plan, None, "", "");
+    let mut plan = QuestionDialog::new(1, plan, QuestionKind::Plan, None, "", "");
     assert!(text(&mut plan).contains("do\\x1b]0;rm\\x07"));
-    let mut trust = Question::trust(FolderSettings {
+    let mut trust = QuestionDialog::trust(FolderSettings {
         folder: "/a\u{202e}b".to_owned(),
         settings: vec![("hooks".to_owned(), json!({"Stop": "x\u{1b}[2K\u{2066}y"}))],
         changed: false,
@@ -371,9 +380,9 @@ fn control_characters_of_names_labels_plans_and_settings_are_seen() {
 #[test]
 fn a_long_plan_and_many_settings_have_to_be_seen_to_their_end() {
     let plan = call("ExitPlanMode", json!({"plan": "step\n".repeat(100)}));
-    let mut plan = Question::new(1, plan, Asked::Plan, None, "", "");
+    let mut plan = QuestionDialog::new(1, plan, QuestionKind::Plan, None, "", "");
     let settings = (0..100).map(|at| (format!("hook {at}"), json!("touch x")));
-    let mut trust = Question::trust(FolderSettings {
+    let mut trust = QuestionDialog::trust(FolderSettings {
         folder: "/a".to_owned(),
         settings: settings.collect(),
         changed: false,
@@ -391,10 +400,10 @@ fn a_long_plan_and_many_settings_have_to_be_seen_to_their_end() {
 
 #[test]
 fn enter_does_not_trust_a_folder() {
-    let mut trust = Question::trust(FolderSettings::default());
+    let mut trust = QuestionDialog::trust(FolderSettings::default());
     text(&mut trust);
-    assert_eq!(trust.choose(), Some(Answer::No(None).into()));
-    assert_eq!(choose(&mut trust, 'y'), Some(Answer::Yes.into()));
+    assert_eq!(trust.choose(), Some(QuestionAnswer::No(None).into()));
+    assert_eq!(choose(&mut trust, 'y'), Some(QuestionAnswer::Yes.into()));
 }
 
 #[test]
@@ -405,7 +414,7 @@ fn every_question_of_a_form_gets_its_answer() {
         {"question": "Else?", "options": [{"label": "E"}]},
     ]});
     let call = call("AskUserQuestion", form);
-    let mut question = Question::new(1, call, Asked::Question, None, "", "");
+    let mut question = QuestionDialog::new(1, call, QuestionKind::Question, None, "", "");
     text(&mut question);
     assert_eq!(choose(&mut question, '2'), None);
     text(&mut question);
@@ -417,5 +426,8 @@ fn every_question_of_a_form_gets_its_answer() {
     let mut press = |code| question.write(KeyEvent::new(code, KeyModifiers::NONE), 60);
     press(KeyCode::Char('x'));
     let wanted = json!({"Which?": "B", "What?": "C, D", "Else?": "x"});
-    assert_eq!(press(KeyCode::Enter), Some(Answer::Value(wanted).into()));
+    assert_eq!(
+        press(KeyCode::Enter),
+        Some(QuestionAnswer::Value(wanted).into())
+    );
 }

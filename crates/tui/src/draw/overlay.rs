@@ -4,21 +4,21 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_show::layout::{pad, wrap_text};
 use unspool_show::wire::edit::{Amounts, EditResult};
-use unspool_show::{Line, Paint, amount};
+use unspool_show::{StyledLine, TextStyle, format};
 
-use crate::app::{App, Menu, Overlay, Stage, Trimming};
-use crate::keys::{Binding, Place, TABLE};
-use crate::paint::{put, put_all};
+use crate::app::{ActionMenu, BrowserApp, ScreenOverlay, TrimDialog, TrimStage};
+use crate::keys::{KeyBinding, KeyContext, TABLE};
+use crate::line_painting::{put, put_all};
 
 /// Draws it.
-pub fn draw(app: &App, overlay: &Overlay, buffer: &mut Buffer) {
+pub fn draw(app: &BrowserApp, overlay: &ScreenOverlay, buffer: &mut Buffer) {
     match overlay {
-        Overlay::Help { top } => help(app, *top, buffer),
-        Overlay::Menu(menu) => choices(app, menu, buffer),
-        Overlay::Trim(trimming) => trim(app, trimming, buffer),
-        Overlay::Raw { line, lines, top } => {
+        ScreenOverlay::Help { top } => help(app, *top, buffer),
+        ScreenOverlay::Menu(menu) => choices(app, menu, buffer),
+        ScreenOverlay::Trim(trimming) => trim(app, trimming, buffer),
+        ScreenOverlay::Raw { line, lines, top } => {
             let title = format!("line {line} of the file");
-            let waits = [Line::of(Paint::DIM, "reading …")];
+            let waits = [StyledLine::of(TextStyle::DIM, "reading …")];
             let lines = lines.as_deref().unwrap_or(&waits);
             let area = app.body();
             let shown = framed(app, buffer, area, &title, "Esc back");
@@ -34,7 +34,7 @@ pub fn draw(app: &App, overlay: &Overlay, buffer: &mut Buffer) {
 }
 
 /// A frame with a blank inside, which is returned.
-fn framed(app: &App, buffer: &mut Buffer, area: Rect, title: &str, below: &str) -> Rect {
+fn framed(app: &BrowserApp, buffer: &mut Buffer, area: Rect, title: &str, below: &str) -> Rect {
     let area = area.intersection(buffer.area);
     for y in area.y..area.bottom() {
         for x in area.x..area.right() {
@@ -45,13 +45,13 @@ fn framed(app: &App, buffer: &mut Buffer, area: Rect, title: &str, below: &str) 
     }
     let width = usize::from(area.width);
     let edge = |left: &str, text: &str, right: &str| {
-        let mut line = Line::of(Paint::DIM, left);
+        let mut line = StyledLine::of(TextStyle::DIM, left);
         if !text.is_empty() {
-            line.push(Paint::BOLD, &format!(" {text} "));
+            line.push(TextStyle::BOLD, &format!(" {text} "));
         }
         let rest = width.saturating_sub(line.width() + 1);
-        line.push(Paint::DIM, &"─".repeat(rest));
-        line.push(Paint::DIM, right);
+        line.push(TextStyle::DIM, &"─".repeat(rest));
+        line.push(TextStyle::DIM, right);
         line
     };
     put(buffer, area, &edge("╭─", title, "╮"), app.color);
@@ -64,7 +64,12 @@ fn framed(app: &App, buffer: &mut Buffer, area: Rect, title: &str, below: &str) 
     for y in area.y + 1..area.bottom() - 1 {
         for x in [area.x, area.right() - 1] {
             let cell = Rect::new(x, y, 1, 1);
-            put(buffer, cell, &Line::of(Paint::DIM, "│"), app.color);
+            put(
+                buffer,
+                cell,
+                &StyledLine::of(TextStyle::DIM, "│"),
+                app.color,
+            );
         }
     }
     Rect {
@@ -76,7 +81,7 @@ fn framed(app: &App, buffer: &mut Buffer, area: Rect, title: &str, below: &str) 
 }
 
 /// An area in the middle, as large as its lines need.
-fn middle(app: &App, width: usize, height: usize) -> Rect {
+fn middle(app: &BrowserApp, width: usize, height: usize) -> Rect {
     let body = app.body();
     let width = ((width + 4) as u16).min(body.width);
     let height = ((height + 2) as u16).min(body.height);
@@ -88,11 +93,11 @@ fn middle(app: &App, width: usize, height: usize) -> Rect {
     }
 }
 
-fn widest(lines: &[Line]) -> usize {
-    lines.iter().map(Line::width).max().unwrap_or(0)
+fn widest(lines: &[StyledLine]) -> usize {
+    lines.iter().map(StyledLine::width).max().unwrap_or(0)
 }
 
-fn boxed(app: &App, buffer: &mut Buffer, title: &str, below: &str, lines: &[Line]) {
+fn boxed(app: &BrowserApp, buffer: &mut Buffer, title: &str, below: &str, lines: &[StyledLine]) {
     let width = widest(lines)
         .max(title.chars().count() + 4)
         .max(below.chars().count() + 4);
@@ -102,25 +107,25 @@ fn boxed(app: &App, buffer: &mut Buffer, title: &str, below: &str, lines: &[Line
 }
 
 /// The keys, from the one table there is.
-fn help(app: &App, top: usize, buffer: &mut Buffer) {
+fn help(app: &BrowserApp, top: usize, buffer: &mut Buffer) {
     let here = match app.session {
-        Some(_) => Place::Session,
-        None => Place::List,
+        Some(_) => KeyContext::Session,
+        None => KeyContext::List,
     };
     let other = match here {
-        Place::Session => (Place::List, "in the session list"),
-        _ => (Place::Session, "in a session"),
+        KeyContext::Session => (KeyContext::List, "in the session list"),
+        _ => (KeyContext::Session, "in a session"),
     };
-    let bound = |place: Place| -> Vec<Line> {
-        let fits = move |binding: &&Binding| binding.place == place;
+    let bound = |place: KeyContext| -> Vec<StyledLine> {
+        let fits = move |binding: &&KeyBinding| binding.place == place;
         TABLE.iter().filter(fits).map(key_line).collect()
     };
     let mut own = bound(here);
-    own.extend(bound(Place::Any));
+    own.extend(bound(KeyContext::Any));
     let room = usize::from(app.size.0).saturating_sub(4);
     let mut lines = columns(&own, room);
-    lines.push(Line::new());
-    lines.push(Line::of(Paint::HEADING, other.1));
+    lines.push(StyledLine::new());
+    lines.push(StyledLine::of(TextStyle::HEADING, other.1));
     lines.extend(columns(&bound(other.0), room));
     let area = middle(app, widest(&lines), lines.len());
     let inner = framed(
@@ -135,12 +140,12 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
 }
 
 /// Lines in as many columns as there is room for, read from top to bottom.
-fn columns(lines: &[Line], room: usize) -> Vec<Line> {
+fn columns(lines: &[StyledLine], room: usize) -> Vec<StyledLine> {
     let width = widest(lines) + 2;
     let count = (room + 2) / width.max(1);
     let rows = lines.len().div_ceil(count.clamp(1, 3));
     let line = |row: usize| {
-        let mut out = Line::new();
+        let mut out = StyledLine::new();
         for (at, line) in lines.iter().skip(row).step_by(rows.max(1)).enumerate() {
             pad(&mut out, at * width);
             out.append(line);
@@ -150,23 +155,23 @@ fn columns(lines: &[Line], room: usize) -> Vec<Line> {
     (0..rows).map(line).collect()
 }
 
-fn key_line(binding: &Binding) -> Line {
+fn key_line(binding: &KeyBinding) -> StyledLine {
     let keys: Vec<String> = binding.keys.iter().map(|key| key.label()).collect();
-    let mut line = Line::of(Paint::BOLD, &keys.join(" "));
+    let mut line = StyledLine::of(TextStyle::BOLD, &keys.join(" "));
     pad(&mut line, 12);
-    line.push(Paint::PLAIN, binding.words);
+    line.push(TextStyle::PLAIN, binding.words);
     line
 }
 
-fn choices(app: &App, menu: &Menu, buffer: &mut Buffer) {
-    let line = |(at, (key, words, _)): (usize, &(char, String, crate::app::Choice))| {
+fn choices(app: &BrowserApp, menu: &ActionMenu, buffer: &mut Buffer) {
+    let line = |(at, (key, words, _)): (usize, &(char, String, crate::app::ActionMenuChoice))| {
         let mark = if at == menu.at { "▌ " } else { "  " };
-        let mut line = Line::of(Paint::PROMPT, mark);
-        line.push(Paint::BOLD, &format!("{key}  "));
-        line.push(Paint::PLAIN, words);
+        let mut line = StyledLine::of(TextStyle::PROMPT, mark);
+        line.push(TextStyle::BOLD, &format!("{key}  "));
+        line.push(TextStyle::PLAIN, words);
         line
     };
-    let lines: Vec<Line> = menu.choices.iter().enumerate().map(line).collect();
+    let lines: Vec<StyledLine> = menu.choices.iter().enumerate().map(line).collect();
     boxed(
         app,
         buffer,
@@ -176,62 +181,62 @@ fn choices(app: &App, menu: &Menu, buffer: &mut Buffer) {
     );
 }
 
-fn trim(app: &App, trimming: &Trimming, buffer: &mut Buffer) {
+fn trim(app: &BrowserApp, trimming: &TrimDialog, buffer: &mut Buffer) {
     let name = trimming.preset.unwrap_or("whole");
     let title = format!("a copy: {name}");
     let width = usize::from(app.size.0).saturating_sub(12).clamp(20, 72);
     match &trimming.stage {
-        Stage::Planning => {
+        TrimStage::Planning => {
             let text = "calculating …";
             boxed(
                 app,
                 buffer,
                 &title,
                 "Esc cancel",
-                &[Line::of(Paint::DIM, text)],
+                &[StyledLine::of(TextStyle::DIM, text)],
             );
         }
-        Stage::Writing => {
+        TrimStage::Writing => {
             boxed(
                 app,
                 buffer,
                 &title,
                 "",
-                &[Line::of(Paint::DIM, "writing …")],
+                &[StyledLine::of(TextStyle::DIM, "writing …")],
             );
         }
-        Stage::Planned(result) => {
+        TrimStage::Planned(result) => {
             let lines = planned(result, width);
             boxed(app, buffer, &title, "Enter create   Esc cancel", &lines);
         }
-        Stage::Done(result) => {
+        TrimStage::Done(result) => {
             let mut lines = planned(result, width);
-            lines.push(Line::new());
-            lines.push(Line::of(Paint::BOLD, &result.resume));
+            lines.push(StyledLine::new());
+            lines.push(StyledLine::of(TextStyle::BOLD, &result.resume));
             if let Some(number) = result.undo {
                 let text = format!("undo with `unspool undo {number}`");
-                lines.push(Line::of(Paint::DIM, &text));
+                lines.push(StyledLine::of(TextStyle::DIM, &text));
             }
             boxed(app, buffer, &title, "r resume   Esc back", &lines);
         }
-        Stage::Failed(why) => {
-            let lines = wrap_text(Paint::ERROR, why, width);
+        TrimStage::Failed(why) => {
+            let lines = wrap_text(TextStyle::ERROR, why, width);
             boxed(app, buffer, &title, "Esc back", &lines);
         }
     }
 }
 
-fn planned(result: &EditResult, width: usize) -> Vec<Line> {
+fn planned(result: &EditResult, width: usize) -> Vec<StyledLine> {
     let done = if result.dry_run {
         "would create"
     } else {
         "created"
     };
     let title = result.title.as_deref().unwrap_or_default();
-    let mut lines = wrap_text(Paint::BOLD, &format!("{done} “{title}”"), width);
+    let mut lines = wrap_text(TextStyle::BOLD, &format!("{done} “{title}”"), width);
     let mut fact = |name: &str, text: String| {
-        let mut line = Line::of(Paint::DIM, &format!("{name:<9}"));
-        line.push(Paint::PLAIN, &text);
+        let mut line = StyledLine::of(TextStyle::DIM, &format!("{name:<9}"));
+        line.push(TextStyle::PLAIN, &text);
         lines.push(line);
     };
     let lines_of = result.lines;
@@ -239,13 +244,13 @@ fn planned(result: &EditResult, width: usize) -> Vec<Line> {
         "lines",
         format!(
             "{} kept, {} changed, {} dropped",
-            amount::grouped(lines_of.kept),
-            amount::grouped(lines_of.changed),
-            amount::grouped(lines_of.dropped)
+            format::grouped(lines_of.kept),
+            format::grouped(lines_of.changed),
+            format::grouped(lines_of.dropped)
         ),
     );
-    fact("bytes", change(result.bytes, amount::bytes));
-    fact("tokens", change(result.tokens, amount::tokens));
+    fact("bytes", change(result.bytes, format::bytes));
+    fact("tokens", change(result.tokens, format::tokens));
     fact(
         "calls",
         format!(
@@ -254,7 +259,7 @@ fn planned(result: &EditResult, width: usize) -> Vec<Line> {
         ),
     );
     for lost in result.lost.iter().take(6) {
-        let tokens = amount::tokens(lost.tokens);
+        let tokens = format::tokens(lost.tokens);
         fact("lost", format!("{}, about {tokens} tokens", lost.what));
     }
     let clients = result.checks.iter();

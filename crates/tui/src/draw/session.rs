@@ -3,24 +3,29 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unspool_show::layout::{cut, cut_path};
-use unspool_show::{Line, Paint, amount};
+use unspool_show::{StyledLine, TextStyle, format};
 use unspool_store::project::project_name;
 
 use super::list::{cost, sign};
 use super::{bar, header_area, hints};
-use crate::app::{App, Beside, Opened};
-use crate::keys::{Action, Place};
-use crate::level::{Level, Spot};
-use crate::page::Turn;
-use crate::paint::{mark, put, put_all, put_both};
+use crate::app::{BrowserApp, SessionScreen, SidePanel};
+use crate::conversation_view::{ConversationView, RowPosition};
+use crate::keys::{KeyAction, KeyContext};
+use crate::line_painting::{mark, put, put_all, put_both};
+use crate::loader_protocol::TurnOutline;
 
 /// Draws a session.
-pub fn draw(app: &App, session: &Opened, buffer: &mut Buffer) {
+pub fn draw(app: &BrowserApp, session: &SessionScreen, buffer: &mut Buffer) {
     header(app, session, buffer);
     let (left, _) = app.halves();
     if let Some(why) = &session.failed {
         let text = format!("  cannot read the session: {why}");
-        put(buffer, left, &Line::of(Paint::ERROR, &text), app.color);
+        put(
+            buffer,
+            left,
+            &StyledLine::of(TextStyle::ERROR, &text),
+            app.color,
+        );
     } else if let Some(level) = session.level() {
         conversation(app, session, level, left, buffer);
     }
@@ -29,27 +34,27 @@ pub fn draw(app: &App, session: &Opened, buffer: &mut Buffer) {
     }
 }
 
-fn header(app: &App, session: &Opened, buffer: &mut Buffer) {
+fn header(app: &BrowserApp, session: &SessionScreen, buffer: &mut Buffer) {
     let row = app.list.session(&session.id);
     let facts = &session.facts;
-    let mut left = Line::new();
+    let mut left = StyledLine::new();
     let project = row.map(|row| row.project.as_str()).or(facts.cwd.as_deref());
     if let Some(project) = project {
-        left.push(Paint::VERB, &cut_path(project_name(project), 18));
-        left.push(Paint::PLAIN, " ");
+        left.push(TextStyle::VERB, &cut_path(project_name(project), 18));
+        left.push(TextStyle::PLAIN, " ");
     }
     let title = row.and_then(|row| row.title.as_deref());
     let title = title.or(facts.title.as_deref()).unwrap_or(&session.id);
-    left.push(Paint::BOLD, title);
+    left.push(TextStyle::BOLD, title);
     for level in session.stack.iter().skip(1) {
         left = cut(&left, 40);
-        left.push(Paint::WARN, &format!(" › {}", level.name));
+        left.push(TextStyle::WARN, &format!(" › {}", level.name));
     }
-    let mut right = Line::new();
+    let mut right = StyledLine::new();
     let wide = app.size.0 >= 100;
     if let Some(row) = row {
         right.push(
-            Paint::BOLD,
+            TextStyle::BOLD,
             &format!("{} {}", sign(&row.status), row.doing()),
         );
     }
@@ -57,35 +62,46 @@ fn header(app: &App, session: &Opened, buffer: &mut Buffer) {
         let share = limit.map_or(0.0, |limit| tokens as f64 / limit.max(1) as f64);
         let bar = if wide { bar(share, 8) } else { String::new() };
         right.push(
-            Paint::DIM,
-            &format!("  {bar} {}", amount::fullness(tokens, limit)),
+            TextStyle::DIM,
+            &format!("  {bar} {}", format::fullness(tokens, limit)),
         );
     }
     if let Some(model) = facts.model.as_deref().filter(|_| wide) {
         right.push(
-            Paint::DIM,
+            TextStyle::DIM,
             &format!("  {}", model.trim_start_matches("claude-")),
         );
     }
     if let Some(row) = row {
-        right.push(Paint::PLAIN, &format!("  {}", cost(row)));
+        right.push(TextStyle::PLAIN, &format!("  {}", cost(row)));
     }
     put_both(buffer, header_area(app), &left, &right, app.color);
 }
 
-fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: &mut Buffer) {
+fn conversation(
+    app: &BrowserApp,
+    session: &SessionScreen,
+    level: &ConversationView,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     if !level.known {
         put(
             buffer,
             area,
-            &Line::of(Paint::DIM, "  reading …"),
+            &StyledLine::of(TextStyle::DIM, "  reading …"),
             app.color,
         );
         return;
     }
     if level.turns.is_empty() {
         let text = "  no turns";
-        put(buffer, area, &Line::of(Paint::DIM, text), app.color);
+        put(
+            buffer,
+            area,
+            &StyledLine::of(TextStyle::DIM, text),
+            app.color,
+        );
         return;
     }
     for (y, spot) in (area.y..area.bottom()).zip(level.shown()) {
@@ -96,7 +112,12 @@ fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: 
         };
         let line = line(app, level, spot);
         if level.is_at_cursor(spot) {
-            put(buffer, row, &Line::of(Paint::PROMPT, "▌"), app.color);
+            put(
+                buffer,
+                row,
+                &StyledLine::of(TextStyle::PROMPT, "▌"),
+                app.color,
+            );
         }
         let text = Rect {
             x: row.x + 2,
@@ -104,8 +125,8 @@ fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: 
             ..row
         };
         match line {
-            Drawn::One(line) => put(buffer, text, &line, app.color),
-            Drawn::Both(left, right) => put_both(buffer, text, &left, &right, app.color),
+            DrawnRow::One(line) => put(buffer, text, &line, app.color),
+            DrawnRow::Both(left, right) => put_both(buffer, text, &left, &right, app.color),
         }
         if !session.find.query.is_empty() {
             mark(buffer, text, &session.find.query);
@@ -113,29 +134,34 @@ fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: 
     }
 }
 
-enum Drawn {
-    One(Line),
-    Both(Line, Line),
+enum DrawnRow {
+    One(StyledLine),
+    Both(StyledLine, StyledLine),
 }
 
-fn line(app: &App, level: &Level, spot: Spot) -> Drawn {
+fn line(app: &BrowserApp, level: &ConversationView, spot: RowPosition) -> DrawnRow {
     let Some(turn) = level.turns.get(spot.turn) else {
-        return Drawn::One(Line::new());
+        return DrawnRow::One(StyledLine::new());
     };
     let Some(part) = spot.unit.checked_sub(1) else {
         return head(app, level, spot, turn);
     };
     let page = level.page(spot.turn, part);
-    Drawn::One(match page {
+    DrawnRow::One(match page {
         Some(page) => page.rows.get(spot.row).cloned().unwrap_or_default(),
-        None if spot.row == 0 => Line::of(Paint::DIM, "…"),
-        None => Line::new(),
+        None if spot.row == 0 => StyledLine::of(TextStyle::DIM, "…"),
+        None => StyledLine::new(),
     })
 }
 
-fn head(app: &App, level: &Level, spot: Spot, turn: &Turn) -> Drawn {
+fn head(
+    app: &BrowserApp,
+    level: &ConversationView,
+    spot: RowPosition,
+    turn: &TurnOutline,
+) -> DrawnRow {
     let Some(row) = spot.row.checked_sub(level.gap(spot.turn)) else {
-        return Drawn::One(Line::new());
+        return DrawnRow::One(StyledLine::new());
     };
     let unfolded = level.is_unfolded(spot.turn);
     let head = level.head(spot.turn);
@@ -144,96 +170,96 @@ fn head(app: &App, level: &Level, spot: Spot, turn: &Turn) -> Drawn {
         n => n.to_string(),
     };
     if row == 1 {
-        let mut line = Line::of(Paint::PLAIN, &" ".repeat(digits(level) + 2));
+        let mut line = StyledLine::of(TextStyle::PLAIN, &" ".repeat(digits(level) + 2));
         line.append(&pills(turn));
         if let Some(reply) = head
             .map(|head| &head.reply)
             .filter(|reply| !reply.is_empty())
         {
-            line.push(Paint::REPLY, "● ");
-            line.push(Paint::DIM, reply);
+            line.push(TextStyle::REPLY, "● ");
+            line.push(TextStyle::DIM, reply);
         }
-        return Drawn::One(line);
+        return DrawnRow::One(line);
     }
-    let right = Line::of(Paint::DIM, &when(app, level, spot.turn, turn));
+    let right = StyledLine::of(TextStyle::DIM, &when(app, level, spot.turn, turn));
     let sign = if unfolded { "▾" } else { "▸" };
-    let mut left = Line::of(Paint::DIM, sign);
+    let mut left = StyledLine::of(TextStyle::DIM, sign);
     let digits = digits(level);
-    left.push(Paint::BOLD, &format!("{number:>digits$} "));
+    left.push(TextStyle::BOLD, &format!("{number:>digits$} "));
     if !turn.live {
-        left.push(Paint::WARN, "rewound ");
+        left.push(TextStyle::WARN, "rewound ");
     }
     if unfolded {
         left.append(&pills(turn));
         let width = app.text_width();
         let rest = width.saturating_sub(left.width() + right.width() + 1);
-        left.push(Paint::DIM, &"─".repeat(rest));
-        return Drawn::Both(left, right);
+        left.push(TextStyle::DIM, &"─".repeat(rest));
+        return DrawnRow::Both(left, right);
     }
     let prompt = head.map_or("…", |head| head.prompt.as_str());
-    left.push(Paint::BOLD, prompt);
-    Drawn::Both(left, right)
+    left.push(TextStyle::BOLD, prompt);
+    DrawnRow::Both(left, right)
 }
 
 /// Columns for the numbers of turns.
-fn digits(level: &Level) -> usize {
+fn digits(level: &ConversationView) -> usize {
     level.turns.len().to_string().len().max(2) + 1
 }
 
 /// Tools of a turn and how often each was called, and what else happened.
-fn pills(turn: &Turn) -> Line {
+fn pills(turn: &TurnOutline) -> StyledLine {
     const MOST: usize = 4;
-    let mut line = Line::new();
+    let mut line = StyledLine::new();
     for (tool, count) in turn.tools.iter().take(MOST) {
-        line.push(Paint::VERB, tool);
+        line.push(TextStyle::VERB, tool);
         if *count > 1 {
-            line.push(Paint::DIM, &format!("×{count}"));
+            line.push(TextStyle::DIM, &format!("×{count}"));
         }
-        line.push(Paint::PLAIN, " ");
+        line.push(TextStyle::PLAIN, " ");
     }
     let more: u32 = turn.tools.iter().skip(MOST).map(|(_, count)| count).sum();
     if more > 0 {
-        line.push(Paint::DIM, &format!("+{more} "));
+        line.push(TextStyle::DIM, &format!("+{more} "));
     }
     if turn.failed > 0 {
-        line.push(Paint::ERROR, &format!("✗{} ", turn.failed));
+        line.push(TextStyle::ERROR, &format!("✗{} ", turn.failed));
     }
     if turn.agents > 0 {
-        let agents = amount::count(turn.agents.into(), "agent");
-        line.push(Paint::WARN, &format!("{agents} "));
+        let agents = format::count(turn.agents.into(), "agent");
+        line.push(TextStyle::WARN, &format!("{agents} "));
     }
     if turn.compacted {
-        line.push(Paint::WARN, "compacted ");
+        line.push(TextStyle::WARN, "compacted ");
     }
     if turn.interrupted {
-        line.push(Paint::WARN, "interrupted ");
+        line.push(TextStyle::WARN, "interrupted ");
     }
     if !turn.over {
-        line.push(Paint::ADDED, "running ");
+        line.push(TextStyle::ADDED, "running ");
     }
     line
 }
 
 /// When a turn began and how long it took; the day only where it changes.
-fn when(app: &App, level: &Level, at: usize, turn: &Turn) -> String {
+fn when(app: &BrowserApp, level: &ConversationView, at: usize, turn: &TurnOutline) -> String {
     let Some(time) = turn.at else {
         return String::new();
     };
-    let day = amount::day(time, &app.zone);
+    let day = format::day(time, &app.zone);
     let before = at.checked_sub(1).and_then(|at| level.turns.get(at)?.at);
-    let same = before.is_some_and(|before| amount::day(before, &app.zone) == day);
-    let clock = amount::clock(time, &app.zone);
+    let same = before.is_some_and(|before| format::day(before, &app.zone) == day);
+    let clock = format::clock(time, &app.zone);
     let mut text = match same {
         true => clock,
         false => format!("{day} {clock}"),
     };
     if let Some(ms) = turn.duration_ms.filter(|ms| *ms > 0) {
-        text.push_str(&format!(" · {}", amount::duration(ms)));
+        text.push_str(&format!(" · {}", format::duration(ms)));
     }
     text
 }
 
-fn side(app: &App, beside: &Beside, area: Rect, buffer: &mut Buffer) {
+fn side(app: &BrowserApp, beside: &SidePanel, area: Rect, buffer: &mut Buffer) {
     for y in area.y..area.bottom() {
         let row = Rect {
             y,
@@ -246,7 +272,7 @@ fn side(app: &App, beside: &Beside, area: Rect, buffer: &mut Buffer) {
                 cell.reset();
             }
         }
-        put(buffer, row, &Line::of(Paint::DIM, "│"), app.color);
+        put(buffer, row, &StyledLine::of(TextStyle::DIM, "│"), app.color);
     }
     let inner = Rect {
         x: area.x + 2,
@@ -256,7 +282,7 @@ fn side(app: &App, beside: &Beside, area: Rect, buffer: &mut Buffer) {
     put(
         buffer,
         inner,
-        &Line::of(Paint::HEADING, beside.side.title()),
+        &StyledLine::of(TextStyle::HEADING, beside.side.title()),
         app.color,
     );
     let below = Rect {
@@ -266,20 +292,25 @@ fn side(app: &App, beside: &Beside, area: Rect, buffer: &mut Buffer) {
     };
     match &beside.lines {
         Some(lines) => put_all(buffer, below, lines.iter().skip(beside.top), app.color),
-        None => put(buffer, below, &Line::of(Paint::DIM, "reading …"), app.color),
+        None => put(
+            buffer,
+            below,
+            &StyledLine::of(TextStyle::DIM, "reading …"),
+            app.color,
+        ),
     }
 }
 
 /// What is typed, or what keys do here; and where one is.
-pub fn footer(session: &Opened) -> (Line, Line) {
+pub fn footer(session: &SessionScreen) -> (StyledLine, StyledLine) {
     let find = &session.find;
     let left = if find.typing {
-        let mut line = Line::of(Paint::PROMPT, "/");
-        line.push(Paint::BOLD, &find.query);
-        line.push(Paint::PROMPT, "▏");
+        let mut line = StyledLine::of(TextStyle::PROMPT, "/");
+        line.push(TextStyle::BOLD, &find.query);
+        line.push(TextStyle::PROMPT, "▏");
         line
     } else if !find.query.is_empty() {
-        let mut line = Line::of(Paint::PROMPT, &format!("/{}  ", find.query));
+        let mut line = StyledLine::of(TextStyle::PROMPT, &format!("/{}  ", find.query));
         let more = if find.searching { "+" } else { "" };
         let told = match find.at {
             Some(at) => format!("{} of {}{more}", at + 1, find.hits.len()),
@@ -287,40 +318,40 @@ pub fn footer(session: &Opened) -> (Line, Line) {
             None if find.hits.is_empty() && find.number > 0 => "no matches".to_owned(),
             None => String::new(),
         };
-        line.push(Paint::DIM, &told);
+        line.push(TextStyle::DIM, &told);
         line
     } else {
         hints(
-            Place::Session,
+            KeyContext::Session,
             &[
-                (Action::Help, "help"),
-                (Action::Back, "back"),
-                (Action::NextTurn, "turn"),
-                (Action::Open, "open"),
-                (Action::Fold, "fold"),
-                (Action::Find, "find"),
-                (Action::Resume, "resume"),
-                (Action::Tools, "tools"),
-                (Action::Context, "context"),
-                (Action::Usage, "cost"),
-                (Action::Export, "export"),
+                (KeyAction::Help, "help"),
+                (KeyAction::Back, "back"),
+                (KeyAction::NextTurn, "turn"),
+                (KeyAction::Open, "open"),
+                (KeyAction::Fold, "fold"),
+                (KeyAction::Find, "find"),
+                (KeyAction::Resume, "resume"),
+                (KeyAction::Tools, "tools"),
+                (KeyAction::Context, "context"),
+                (KeyAction::Usage, "cost"),
+                (KeyAction::Export, "export"),
             ],
         )
     };
-    let mut right = Line::new();
+    let mut right = StyledLine::new();
     if let Some(level) = session.level().filter(|level| level.known) {
         if level.partial {
-            right.push(Paint::DIM, "loading … ");
+            right.push(TextStyle::DIM, "loading … ");
         }
         if session.facts.faults > 0 && !level.partial {
-            let faults = amount::count(session.facts.faults as u64, "fault");
-            right.push(Paint::WARN, &format!("{faults}  "));
+            let faults = format::count(session.facts.faults as u64, "fault");
+            right.push(TextStyle::WARN, &format!("{faults}  "));
         }
         if level.follow {
-            right.push(Paint::ADDED, "following ");
+            right.push(TextStyle::ADDED, "following ");
         }
         right.push(
-            Paint::DIM,
+            TextStyle::DIM,
             &format!(
                 "{}/{} {:>3.0}%",
                 level.cursor.turn + 1,

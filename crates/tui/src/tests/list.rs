@@ -1,12 +1,12 @@
 //! The list: groups, searching, what is done to a session.
 
 use expect_test::expect;
-use unspool_live::What;
+use unspool_live::LiveChangeKind;
 use unspool_show::wire::hit::HitRow;
-use unspool_show::wire::session::SessionRow;
+use unspool_show::wire::session::SessionJson;
 
 use super::{Browser, row};
-use crate::message::{Effect, Message, Trim};
+use crate::message::{AppEffect, AppMessage, TrimRequest};
 
 fn machine(columns: u16, rows: u16) -> Browser {
     let mut browser = Browser::new(columns, rows);
@@ -40,7 +40,7 @@ fn machine(columns: u16, rows: u16) -> Browser {
             "2026-01-05T11:40:00.000Z",
         ),
     ];
-    browser.message(Message::Rows {
+    browser.message(AppMessage::Rows {
         rows,
         scanned: true,
     });
@@ -128,12 +128,12 @@ fn a_tag_stands_behind_the_title_and_is_searched() {
             "2026-01-05T09:00:00.000Z",
         );
         let tag = tag.map(str::to_owned);
-        std::sync::Arc::new(SessionRow {
+        std::sync::Arc::new(SessionJson {
             tag,
             ..(*row).clone()
         })
     };
-    browser.message(Message::Rows {
+    browser.message(AppMessage::Rows {
         rows: vec![
             tagged("aaaa1111-0000", "One", Some("re\u{1b}[31mlease")),
             tagged("bbbb2222-0000", "Two", None),
@@ -169,17 +169,17 @@ fn a_narrow_screen_leaves_out_numbers() {
 fn typing_searches_sessions_and_everything_that_was_said() {
     let mut browser = machine(80, 12);
     browser.press("cart");
-    let wanted = Effect::Search {
+    let wanted = AppEffect::Search {
         number: 4,
         query: "cart".to_owned(),
     };
     assert_eq!(browser.done.last(), Some(&wanted));
-    browser.message(Message::Hits {
+    browser.message(AppMessage::Hits {
         number: 3,
         hits: vec![hit("aaaa1111-0000", 9, "of an older question")],
         done: Some(Ok(())),
     });
-    browser.message(Message::Hits {
+    browser.message(AppMessage::Hits {
         number: 4,
         hits: vec![hit(
             "aaaa1111-0000",
@@ -213,9 +213,9 @@ fn escape_clears_the_search_and_then_leaves() {
     let mut browser = machine(80, 12);
     browser.press("zzz<esc>");
     assert!(browser.app.list.query.is_empty());
-    assert!(!browser.done.contains(&Effect::Quit));
+    assert!(!browser.done.contains(&AppEffect::Quit));
     browser.press("<esc>");
-    assert_eq!(browser.done.last(), Some(&Effect::Quit));
+    assert_eq!(browser.done.last(), Some(&AppEffect::Quit));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn q_leaves_unless_a_search_is_typed() {
     assert_eq!(browser.app.list.query, "q");
     let mut browser = machine(80, 12);
     browser.press("q");
-    assert_eq!(browser.done, [Effect::Quit]);
+    assert_eq!(browser.done, [AppEffect::Quit]);
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn the_choice_stays_on_its_session_while_others_move() {
         "working",
         "2026-01-05T11:59:59.000Z",
     );
-    browser.message(Message::News(What::Session {
+    browser.message(AppMessage::News(LiveChangeKind::Session {
         row: changed,
         before: Some("idle".to_owned()),
         grown: true,
     }));
     assert_eq!(browser.app.list.chosen().unwrap().id, "dddd4444-0000");
-    browser.message(Message::News(What::Removed {
+    browser.message(AppMessage::News(LiveChangeKind::Removed {
         id: "dddd4444-0000".to_owned(),
     }));
     assert_eq!(browser.app.list.len(), 3);
@@ -257,7 +257,7 @@ fn the_choice_stays_on_its_session_while_others_move() {
 fn a_session_is_resumed_where_it_runs() {
     let mut browser = machine(80, 12);
     browser.press("<c-r>");
-    let wanted = Effect::Resume {
+    let wanted = AppEffect::Resume {
         id: "cccc3333-0000".to_owned(),
         cwd: Some("/home/dev/api".into()),
         talk: false,
@@ -271,7 +271,7 @@ fn a_copy_is_shown_before_it_is_made() {
     let mut browser = machine(80, 20);
     browser.press("<c-t>h");
     let trim = |dry_run| {
-        Effect::Trim(Trim {
+        AppEffect::Trim(TrimRequest {
             path: "/p/cccc3333-0000.jsonl".into(),
             preset: Some("heavy"),
             dry_run,
@@ -289,7 +289,7 @@ fn a_copy_is_shown_before_it_is_made() {
         },
         ..EditResult::default()
     };
-    browser.message(Message::Trimmed(Ok(Box::new(result.clone()))));
+    browser.message(AppMessage::Trimmed(Ok(Box::new(result.clone()))));
     let screen = browser.screen();
     assert!(screen.contains("120.0k → 40.0k (−67 %)"), "{screen}");
     assert!(screen.contains("would create") && screen.contains("Enter create"));
@@ -300,11 +300,11 @@ fn a_copy_is_shown_before_it_is_made() {
         undo: Some(7),
         ..result
     };
-    browser.message(Message::Trimmed(Ok(Box::new(done))));
+    browser.message(AppMessage::Trimmed(Ok(Box::new(done))));
     let screen = browser.screen();
     assert!(screen.contains("claude --resume eeee") && screen.contains("unspool undo 7"));
     browser.press("r");
-    assert!(matches!(browser.done.last(), Some(Effect::Resume { id, .. }) if id == "eeee"));
+    assert!(matches!(browser.done.last(), Some(AppEffect::Resume { id, .. }) if id == "eeee"));
     browser.press("<esc>");
     assert!(browser.app.overlay.is_none());
 }
@@ -314,10 +314,10 @@ fn what_is_copied_is_chosen_from_a_menu() {
     let mut browser = machine(80, 12);
     browser.press("<c-y>r");
     let text = "claude --resume cccc3333-0000".to_owned();
-    assert_eq!(browser.done, [Effect::Copy(text)]);
+    assert_eq!(browser.done, [AppEffect::Copy(text)]);
     browser.press("<c-y><down><enter>");
     let text = "claude --resume cccc3333-0000".to_owned();
-    assert_eq!(browser.done.last(), Some(&Effect::Copy(text)));
+    assert_eq!(browser.done.last(), Some(&AppEffect::Copy(text)));
 }
 
 #[test]

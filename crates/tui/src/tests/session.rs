@@ -7,8 +7,8 @@ use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEven
 use unspool_testkit::script;
 
 use super::Browser;
-use crate::message::{Effect, Message};
-use crate::page::PART;
+use crate::loader_protocol::PART;
+use crate::message::{AppEffect, AppMessage};
 
 const ID: &str = "5e551000-0000-4000-8000-000000000001";
 
@@ -241,7 +241,7 @@ fn the_end_is_followed_until_somebody_scrolls_up() {
     };
     assert!(browser.screen().contains("answer 30"));
     grow(31);
-    browser.message(Message::Tick(browser.app.now));
+    browser.message(AppMessage::Tick(browser.app.now));
     let screen = browser.screen();
     assert!(
         screen.contains("answer 31") && screen.contains("following"),
@@ -251,7 +251,7 @@ fn the_end_is_followed_until_somebody_scrolls_up() {
     let before = browser.screen();
     assert!(!before.contains("following"));
     grow(32);
-    browser.message(Message::Tick(browser.app.now));
+    browser.message(AppMessage::Tick(browser.app.now));
     let lines = |screen: &str| {
         screen
             .lines()
@@ -353,7 +353,7 @@ fn the_line_of_the_file_can_be_seen_and_a_block_copied() {
     );
     browser.press("<esc>yb");
     let text = "はい、これは日本語の説明です".to_owned();
-    assert_eq!(browser.done.last(), Some(&Effect::Copy(text)));
+    assert_eq!(browser.done.last(), Some(&AppEffect::Copy(text)));
 }
 
 #[test]
@@ -363,14 +363,14 @@ fn exports_go_to_the_desk() {
     assert!(
         matches!(
             browser.done.last(),
-            Some(Effect::Export { format: "md", .. })
+            Some(AppEffect::Export { format: "md", .. })
         ),
         "{:?}",
         browser.done
     );
-    browser.message(Message::Exported(Ok("/tmp/x.md".into())));
+    browser.message(AppMessage::Exported(Ok("/tmp/x.md".into())));
     assert!(browser.screen().contains("wrote /tmp/x.md"));
-    browser.message(Message::Exported(Err("no room".into())));
+    browser.message(AppMessage::Exported(Err("no room".into())));
     assert!(browser.screen().contains("no room"));
 }
 
@@ -378,7 +378,7 @@ fn exports_go_to_the_desk() {
 fn the_mouse_points_opens_and_scrolls() {
     let mut browser = session(80, 30);
     let mouse = |kind, row| {
-        Message::Mouse(MouseEvent {
+        AppMessage::Mouse(MouseEvent {
             kind,
             column: 5,
             row,

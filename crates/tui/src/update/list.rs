@@ -6,13 +6,17 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::menus::act;
 use super::{open, typed};
-use crate::app::{App, Overlay};
-use crate::keys::{self, Action, Place, Stroke};
-use crate::message::Effect;
+use crate::app::{BrowserApp, ScreenOverlay};
+use crate::keys::{self, KeyAction, KeyContext, KeyStroke};
+use crate::message::AppEffect;
 
-pub(super) fn list_key(app: &mut App, event: &KeyEvent, stroke: Stroke) -> Vec<Effect> {
+pub(super) fn list_key(
+    app: &mut BrowserApp,
+    event: &KeyEvent,
+    stroke: KeyStroke,
+) -> Vec<AppEffect> {
     let blank = app.list.query.is_empty() && !app.list.typing;
-    let action = keys::action(Place::List, stroke);
+    let action = keys::action(KeyContext::List, stroke);
     match (typed(event), action) {
         (Some(_), Some(action)) if blank => list_action(app, action),
         (Some(char), _) => {
@@ -24,57 +28,61 @@ pub(super) fn list_key(app: &mut App, event: &KeyEvent, stroke: Stroke) -> Vec<E
     }
 }
 
-pub(super) fn search(app: &mut App) -> Vec<Effect> {
+pub(super) fn search(app: &mut BrowserApp) -> Vec<AppEffect> {
     app.list.typing = true;
     let number = app.list.ask();
-    vec![Effect::Search {
+    vec![AppEffect::Search {
         number,
         query: app.list.query.trim().to_owned(),
     }]
 }
 
-fn list_action(app: &mut App, action: Action) -> Vec<Effect> {
+fn list_action(app: &mut BrowserApp, action: KeyAction) -> Vec<AppEffect> {
     let page = usize::from(app.body().height).saturating_sub(2) as isize;
     let list = &mut app.list;
     match action {
-        Action::Down => list.step(1),
-        Action::Up => list.step(-1),
-        Action::PageDown => list.step(page),
-        Action::PageUp => list.step(-page),
-        Action::Start => list.step(isize::MIN / 2),
-        Action::End => list.step(isize::MAX / 2),
-        Action::Find => list.typing = true,
-        Action::Erase => {
+        KeyAction::Down => list.step(1),
+        KeyAction::Up => list.step(-1),
+        KeyAction::PageDown => list.step(page),
+        KeyAction::PageUp => list.step(-page),
+        KeyAction::Start => list.step(isize::MIN / 2),
+        KeyAction::End => list.step(isize::MAX / 2),
+        KeyAction::Find => list.typing = true,
+        KeyAction::Erase => {
             if list.query.pop().is_none() {
                 list.typing = false;
                 return Vec::new();
             }
             return search(app);
         }
-        Action::EraseWord => {
+        KeyAction::EraseWord => {
             let kept = list.query.trim_end();
             let end = kept.rfind(' ').map_or(0, |at| at + 1);
             list.query.truncate(end);
             return search(app);
         }
-        Action::EraseAll => {
+        KeyAction::EraseAll => {
             list.query.clear();
             return search(app);
         }
-        Action::Preview => app.preview = !app.preview,
-        Action::Open => return open_chosen(app),
-        Action::Help => app.overlay = Some(Overlay::Help { top: 0 }),
-        Action::Quit => return vec![Effect::Quit],
-        Action::Back => {
+        KeyAction::Preview => app.preview = !app.preview,
+        KeyAction::Open => return open_chosen(app),
+        KeyAction::Help => app.overlay = Some(ScreenOverlay::Help { top: 0 }),
+        KeyAction::Quit => return vec![AppEffect::Quit],
+        KeyAction::Back => {
             if list.query.is_empty() && !list.typing {
-                return vec![Effect::Quit];
+                return vec![AppEffect::Quit];
             }
             list.query.clear();
             let effects = search(app);
             app.list.typing = false;
             return effects;
         }
-        Action::Resume | Action::Talk | Action::Trim | Action::Export | Action::Copy => {
+        KeyAction::Resume
+        | KeyAction::Talk
+        | KeyAction::Trim
+        | KeyAction::Export
+        | KeyAction::Copy => {
             return act(app, action);
         }
         _ => {}
@@ -82,7 +90,7 @@ fn list_action(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-pub(super) fn open_chosen(app: &mut App) -> Vec<Effect> {
+pub(super) fn open_chosen(app: &mut BrowserApp) -> Vec<AppEffect> {
     let hit = app.list.hit().cloned();
     let row = app.list.chosen().cloned();
     let (path, id) = match (&row, &hit) {

@@ -6,56 +6,62 @@ use ratatui::crossterm::event::KeyCode;
 use unspool_show::shell_command;
 use unspool_show::wire::edit::EditResult;
 
-use crate::app::{App, Choice, Menu, Overlay, Stage, Subject, Trimming};
-use crate::keys::{Action, Stroke};
-use crate::message::{Effect, Trim};
-use crate::page::Ask;
+use crate::app::{
+    ActionMenu, ActionMenuChoice, ActionSession, BrowserApp, ScreenOverlay, TrimDialog, TrimStage,
+};
+use crate::keys::{KeyAction, KeyStroke};
+use crate::loader_protocol::LoaderRequest;
+use crate::message::{AppEffect, TrimRequest};
 
-fn subject(app: &App) -> Option<Subject> {
+fn subject(app: &BrowserApp) -> Option<ActionSession> {
     if let Some(session) = &app.session {
         let row = app.list.session(&session.id);
         let cwd = row.and_then(|row| row.cwd.clone());
-        return Some(Subject {
+        return Some(ActionSession {
             id: session.id.clone(),
             path: session.path.clone(),
             cwd: cwd.or(session.facts.cwd.clone()).map(PathBuf::from),
         });
     }
     let row = app.list.chosen()?;
-    Some(Subject {
+    Some(ActionSession {
         id: row.id.clone(),
         path: PathBuf::from(&row.path),
         cwd: row.cwd.clone().map(PathBuf::from),
     })
 }
 
-pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
+pub(super) fn act(app: &mut BrowserApp, action: KeyAction) -> Vec<AppEffect> {
     let Some(subject) = subject(app) else {
         app.note = Some(("no session selected".to_owned(), false));
         return Vec::new();
     };
     match action {
-        Action::Resume | Action::Talk => {
-            return vec![Effect::Resume {
+        KeyAction::Resume | KeyAction::Talk => {
+            return vec![AppEffect::Resume {
                 id: subject.id,
                 cwd: subject.cwd,
-                talk: action == Action::Talk,
+                talk: action == KeyAction::Talk,
             }];
         }
-        Action::Trim => app.overlay = Some(Overlay::Menu(trim_menu(subject))),
-        Action::Export => app.overlay = Some(Overlay::Menu(export_menu(subject))),
-        Action::Copy => {
+        KeyAction::Trim => app.overlay = Some(ScreenOverlay::Menu(trim_menu(subject))),
+        KeyAction::Export => app.overlay = Some(ScreenOverlay::Menu(export_menu(subject))),
+        KeyAction::Copy => {
             let block = app.session.as_ref().and_then(|session| session.level());
             let block = block.is_some_and(|level| level.block().is_some());
-            app.overlay = Some(Overlay::Menu(copy_menu(subject, block)));
+            app.overlay = Some(ScreenOverlay::Menu(copy_menu(subject, block)));
         }
         _ => {}
     }
     Vec::new()
 }
 
-fn menu(title: &'static str, subject: Subject, choices: Vec<(char, String, Choice)>) -> Menu {
-    Menu {
+fn menu(
+    title: &'static str,
+    subject: ActionSession,
+    choices: Vec<(char, String, ActionMenuChoice)>,
+) -> ActionMenu {
+    ActionMenu {
         title,
         choices,
         at: 0,
@@ -63,8 +69,9 @@ fn menu(title: &'static str, subject: Subject, choices: Vec<(char, String, Choic
     }
 }
 
-fn trim_menu(subject: Subject) -> Menu {
-    let choice = |key: char, words: &str, preset| (key, words.to_owned(), Choice::Trim(preset));
+fn trim_menu(subject: ActionSession) -> ActionMenu {
+    let choice =
+        |key: char, words: &str, preset| (key, words.to_owned(), ActionMenuChoice::Trim(preset));
     let choices = vec![
         choice(
             'd',
@@ -83,8 +90,9 @@ fn trim_menu(subject: Subject) -> Menu {
     menu("clone", subject, choices)
 }
 
-fn export_menu(subject: Subject) -> Menu {
-    let choice = |key: char, words: &str, format| (key, words.to_owned(), Choice::Export(format));
+fn export_menu(subject: ActionSession) -> ActionMenu {
+    let choice =
+        |key: char, words: &str, format| (key, words.to_owned(), ActionMenuChoice::Export(format));
     let choices = vec![
         choice('h', "html: a page for a browser", "html"),
         choice('m', "md: Markdown", "md"),
@@ -96,7 +104,7 @@ fn export_menu(subject: Subject) -> Menu {
     menu("export to the current directory", subject, choices)
 }
 
-fn copy_menu(subject: Subject, block: bool) -> Menu {
+fn copy_menu(subject: ActionSession, block: bool) -> ActionMenu {
     let directory = subject.cwd.as_ref().filter(|it| it.is_dir());
     let directory = directory.and_then(|it| it.to_str());
     let resume = shell_command::resume(directory, &subject.id);
@@ -106,64 +114,64 @@ fn copy_menu(subject: Subject, block: bool) -> Menu {
         choices.push((
             'b',
             "the block under the cursor".to_owned(),
-            Choice::CopyBlock,
+            ActionMenuChoice::CopyBlock,
         ));
     }
     let texts = [('i', subject.id.clone()), ('r', resume), ('p', path)];
-    choices.extend(texts.map(|(key, text)| (key, text.clone(), Choice::Copy(text))));
+    choices.extend(texts.map(|(key, text)| (key, text.clone(), ActionMenuChoice::Copy(text))));
     menu("copy", subject, choices)
 }
 
-pub(super) fn overlay_key(app: &mut App, stroke: Stroke) -> Vec<Effect> {
+pub(super) fn overlay_key(app: &mut BrowserApp, stroke: KeyStroke) -> Vec<AppEffect> {
     let leaves = matches!(
         stroke,
-        Stroke::Key(KeyCode::Esc) | Stroke::Char('q') | Stroke::Key(KeyCode::Backspace)
+        KeyStroke::Key(KeyCode::Esc) | KeyStroke::Char('q') | KeyStroke::Key(KeyCode::Backspace)
     );
     let page = usize::from(app.body().height).saturating_sub(2).max(1);
     match &mut app.overlay {
         None => Vec::new(),
-        Some(Overlay::Help { top }) => {
-            let leaves = leaves || stroke == Stroke::Char('?');
+        Some(ScreenOverlay::Help { top }) => {
+            let leaves = leaves || stroke == KeyStroke::Char('?');
             if leaves || !scrolled(top, usize::MAX, page, stroke) {
                 app.overlay = None;
             }
             Vec::new()
         }
-        Some(Overlay::Raw { lines, top, .. }) => {
+        Some(ScreenOverlay::Raw { lines, top, .. }) => {
             let last = lines.as_ref().map_or(0, Vec::len).saturating_sub(page);
-            if leaves || stroke == Stroke::Char('o') {
+            if leaves || stroke == KeyStroke::Char('o') {
                 app.overlay = None;
             } else {
                 scrolled(top, last, page, stroke);
             }
             Vec::new()
         }
-        Some(Overlay::Menu(menu)) => {
+        Some(ScreenOverlay::Menu(menu)) => {
             if leaves {
                 app.overlay = None;
                 return Vec::new();
             }
             let by_key = match stroke {
-                Stroke::Char(char) => menu.choices.iter().position(|choice| choice.0 == char),
+                KeyStroke::Char(char) => menu.choices.iter().position(|choice| choice.0 == char),
                 _ => None,
             };
             match (stroke, by_key) {
                 (_, Some(at)) => menu.at = at,
-                (Stroke::Key(KeyCode::Down) | Stroke::Char('j'), _) => {
+                (KeyStroke::Key(KeyCode::Down) | KeyStroke::Char('j'), _) => {
                     menu.at = (menu.at + 1).min(menu.choices.len().saturating_sub(1));
                     return Vec::new();
                 }
-                (Stroke::Key(KeyCode::Up) | Stroke::Char('k'), _) => {
+                (KeyStroke::Key(KeyCode::Up) | KeyStroke::Char('k'), _) => {
                     menu.at = menu.at.saturating_sub(1);
                     return Vec::new();
                 }
-                (Stroke::Key(KeyCode::Enter), _) => {}
+                (KeyStroke::Key(KeyCode::Enter), _) => {}
                 _ => return Vec::new(),
             }
             choose(app)
         }
-        Some(Overlay::Trim(trimming)) => trim_key(trimming, stroke).unwrap_or_else(|| {
-            if leaves || stroke == Stroke::Char('n') {
+        Some(ScreenOverlay::Trim(trimming)) => trim_key(trimming, stroke).unwrap_or_else(|| {
+            if leaves || stroke == KeyStroke::Char('n') {
                 app.overlay = None;
             }
             Vec::new()
@@ -172,14 +180,14 @@ pub(super) fn overlay_key(app: &mut App, stroke: Stroke) -> Vec<Effect> {
 }
 
 /// Moves a text; `false` if the key is for something else.
-fn scrolled(top: &mut usize, last: usize, page: usize, stroke: Stroke) -> bool {
+fn scrolled(top: &mut usize, last: usize, page: usize, stroke: KeyStroke) -> bool {
     *top = match stroke {
-        Stroke::Key(KeyCode::Down) | Stroke::Char('j') => *top + 1,
-        Stroke::Key(KeyCode::Up) | Stroke::Char('k') => top.saturating_sub(1),
-        Stroke::Key(KeyCode::PageDown) | Stroke::Char(' ') => *top + page,
-        Stroke::Key(KeyCode::PageUp) | Stroke::Char('b') => top.saturating_sub(page),
-        Stroke::Key(KeyCode::Home) | Stroke::Char('g') => 0,
-        Stroke::Key(KeyCode::End) | Stroke::Char('G') if last < usize::MAX => last,
+        KeyStroke::Key(KeyCode::Down) | KeyStroke::Char('j') => *top + 1,
+        KeyStroke::Key(KeyCode::Up) | KeyStroke::Char('k') => top.saturating_sub(1),
+        KeyStroke::Key(KeyCode::PageDown) | KeyStroke::Char(' ') => *top + page,
+        KeyStroke::Key(KeyCode::PageUp) | KeyStroke::Char('b') => top.saturating_sub(page),
+        KeyStroke::Key(KeyCode::Home) | KeyStroke::Char('g') => 0,
+        KeyStroke::Key(KeyCode::End) | KeyStroke::Char('G') if last < usize::MAX => last,
         _ => return false,
     }
     .min(last);
@@ -187,8 +195,8 @@ fn scrolled(top: &mut usize, last: usize, page: usize, stroke: Stroke) -> bool {
 }
 
 /// Does what was chosen.
-fn choose(app: &mut App) -> Vec<Effect> {
-    let Some(Overlay::Menu(menu)) = app.overlay.take() else {
+fn choose(app: &mut BrowserApp) -> Vec<AppEffect> {
+    let Some(ScreenOverlay::Menu(menu)) = app.overlay.take() else {
         return Vec::new();
     };
     let Some((_, _, choice)) = menu.choices.into_iter().nth(menu.at) else {
@@ -196,11 +204,11 @@ fn choose(app: &mut App) -> Vec<Effect> {
     };
     let subject = menu.subject;
     match choice {
-        Choice::Copy(text) => {
+        ActionMenuChoice::Copy(text) => {
             app.note = Some((format!("copied {text}"), false));
-            vec![Effect::Copy(text)]
+            vec![AppEffect::Copy(text)]
         }
-        Choice::CopyBlock => {
+        ActionMenuChoice::CopyBlock => {
             let Some(session) = &app.session else {
                 return Vec::new();
             };
@@ -208,29 +216,29 @@ fn choose(app: &mut App) -> Vec<Effect> {
                 .level()
                 .and_then(|level| Some((level, level.block()?)));
             let ask = level.map(|(level, block)| {
-                let ask = Ask::Text {
+                let ask = LoaderRequest::Text {
                     of: level.of.clone(),
                     turn: level.cursor.turn,
                     part: level.cursor.unit.saturating_sub(1),
                     item: block.item,
                 };
-                Effect::Ask(session.book, ask)
+                AppEffect::Ask(session.book, ask)
             });
             ask.into_iter().collect()
         }
-        Choice::Export(format) => {
+        ActionMenuChoice::Export(format) => {
             app.note = Some((format!("writing {format} …"), false));
             let path = subject.path;
-            vec![Effect::Export { path, format }]
+            vec![AppEffect::Export { path, format }]
         }
-        Choice::Trim(preset) => {
+        ActionMenuChoice::Trim(preset) => {
             let path = subject.path.clone();
-            app.overlay = Some(Overlay::Trim(Trimming {
+            app.overlay = Some(ScreenOverlay::Trim(TrimDialog {
                 subject,
                 preset,
-                stage: Stage::Planning,
+                stage: TrimStage::Planning,
             }));
-            vec![Effect::Trim(Trim {
+            vec![AppEffect::Trim(TrimRequest {
                 path,
                 preset,
                 dry_run: true,
@@ -240,36 +248,44 @@ fn choose(app: &mut App) -> Vec<Effect> {
 }
 
 /// What a key does to a copy; `None` if nothing.
-fn trim_key(trimming: &mut Trimming, stroke: Stroke) -> Option<Vec<Effect>> {
-    let yes = matches!(stroke, Stroke::Key(KeyCode::Enter) | Stroke::Char('y'));
+fn trim_key(trimming: &mut TrimDialog, stroke: KeyStroke) -> Option<Vec<AppEffect>> {
+    let yes = matches!(
+        stroke,
+        KeyStroke::Key(KeyCode::Enter) | KeyStroke::Char('y')
+    );
     match &trimming.stage {
-        Stage::Planned(_) if yes => {
-            trimming.stage = Stage::Writing;
-            Some(vec![Effect::Trim(Trim {
+        TrimStage::Planned(_) if yes => {
+            trimming.stage = TrimStage::Writing;
+            Some(vec![AppEffect::Trim(TrimRequest {
                 path: trimming.subject.path.clone(),
                 preset: trimming.preset,
                 dry_run: false,
             })])
         }
-        Stage::Done(result) if stroke == Stroke::Char('r') => Some(vec![Effect::Resume {
-            id: result.session.clone(),
-            cwd: trimming.subject.cwd.clone(),
-            talk: false,
-        }]),
+        TrimStage::Done(result) if stroke == KeyStroke::Char('r') => {
+            Some(vec![AppEffect::Resume {
+                id: result.session.clone(),
+                cwd: trimming.subject.cwd.clone(),
+                talk: false,
+            }])
+        }
         // It cannot be stopped half-way, and it says how it ended.
-        Stage::Writing => Some(Vec::new()),
+        TrimStage::Writing => Some(Vec::new()),
         _ => None,
     }
 }
 
-pub(super) fn trimmed(app: &mut App, result: Result<Box<EditResult>, String>) -> Vec<Effect> {
-    let Some(Overlay::Trim(trimming)) = &mut app.overlay else {
+pub(super) fn trimmed(
+    app: &mut BrowserApp,
+    result: Result<Box<EditResult>, String>,
+) -> Vec<AppEffect> {
+    let Some(ScreenOverlay::Trim(trimming)) = &mut app.overlay else {
         return Vec::new();
     };
     trimming.stage = match result {
-        Ok(result) if result.dry_run => Stage::Planned(result),
-        Ok(result) => Stage::Done(result),
-        Err(why) => Stage::Failed(why),
+        Ok(result) if result.dry_run => TrimStage::Planned(result),
+        Ok(result) => TrimStage::Done(result),
+        Err(why) => TrimStage::Failed(why),
     };
     Vec::new()
 }

@@ -5,8 +5,8 @@ use ratatui::layout::Position;
 
 use super::list::open_chosen;
 use super::session::enter;
-use crate::app::{App, Overlay};
-use crate::message::Effect;
+use crate::app::{BrowserApp, ScreenOverlay};
+use crate::message::AppEffect;
 
 /// Rows that a turn of the wheel moves.
 const WHEEL: isize = 3;
@@ -14,7 +14,7 @@ const WHEEL: isize = 3;
 /// Two clicks within so many milliseconds are one.
 const DOUBLE: u64 = 400;
 
-pub(super) fn mouse(app: &mut App, event: &MouseEvent) -> Vec<Effect> {
+pub(super) fn mouse(app: &mut BrowserApp, event: &MouseEvent) -> Vec<AppEffect> {
     let at = Position::new(event.column, event.row);
     match event.kind {
         MouseEventKind::ScrollDown => wheel(app, at, WHEEL),
@@ -25,12 +25,12 @@ pub(super) fn mouse(app: &mut App, event: &MouseEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-fn wheel(app: &mut App, at: Position, rows: isize) {
+fn wheel(app: &mut BrowserApp, at: Position, rows: isize) {
     let page = usize::from(app.body().height).saturating_sub(2).max(1);
     let beside = app.side_area().is_some_and(|area| area.contains(at));
     match (&mut app.overlay, &mut app.session) {
-        (Some(Overlay::Help { top }), _) => *top = top.saturating_add_signed(rows),
-        (Some(Overlay::Raw { lines, top, .. }), _) => {
+        (Some(ScreenOverlay::Help { top }), _) => *top = top.saturating_add_signed(rows),
+        (Some(ScreenOverlay::Raw { lines, top, .. }), _) => {
             let last = lines.as_ref().map_or(0, Vec::len).saturating_sub(page);
             *top = top.saturating_add_signed(rows).min(last);
         }
@@ -50,7 +50,7 @@ fn wheel(app: &mut App, at: Position, rows: isize) {
     }
 }
 
-fn click(app: &mut App, at: Position) -> Vec<Effect> {
+fn click(app: &mut BrowserApp, at: Position) -> Vec<AppEffect> {
     if app.overlay.is_some() {
         app.overlay = None;
         return Vec::new();

@@ -1,18 +1,18 @@
 //! Keys in an open session.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use unspool_show::Tools;
+use unspool_show::ToolDetail;
 
-use super::book::show_hit;
+use super::loader_events::show_hit;
 use super::menus::act;
 use super::{close, typed};
-use crate::app::{App, Beside, Overlay};
-use crate::keys::Action;
-use crate::level::Level;
-use crate::message::Effect;
-use crate::page::{Ask, Conversation, Side};
+use crate::app::{BrowserApp, ScreenOverlay, SidePanel};
+use crate::conversation_view::ConversationView;
+use crate::keys::KeyAction;
+use crate::loader_protocol::{ConversationId, LoaderRequest, SidePanelKind};
+use crate::message::AppEffect;
 
-pub(super) fn find_key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
+pub(super) fn find_key(app: &mut BrowserApp, event: &KeyEvent) -> Vec<AppEffect> {
     let Some(session) = &mut app.session else {
         return Vec::new();
     };
@@ -45,57 +45,61 @@ pub(super) fn find_key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
                 session.find.searching = false;
                 return Vec::new();
             }
-            let ask = Ask::Find {
+            let ask = LoaderRequest::Find {
                 number: session.find.number,
                 of: level.of.clone(),
                 query: session.find.query.clone(),
             };
-            return vec![Effect::Ask(session.book, ask)];
+            return vec![AppEffect::Ask(session.book, ask)];
         }
         _ => {}
     }
     Vec::new()
 }
 
-pub(super) fn session_action(app: &mut App, action: Action) -> Vec<Effect> {
+pub(super) fn session_action(app: &mut BrowserApp, action: KeyAction) -> Vec<AppEffect> {
     // What stands over the conversation is moved first.
     if app.side_area().is_some() && app.halves().1.is_none() && scroll_side(app, action) {
         return Vec::new();
     }
     match action {
-        Action::Quit => return vec![Effect::Quit],
-        Action::Back => return back(app),
-        Action::Help => app.overlay = Some(Overlay::Help { top: 0 }),
-        Action::Context => return beside(app, Side::Context),
-        Action::Usage => return beside(app, Side::Usage),
-        Action::Files => return beside(app, Side::Files),
-        Action::Raw => return raw(app),
-        Action::Open => return enter(app),
-        Action::Resume | Action::Talk | Action::Trim | Action::Export | Action::Copy => {
+        KeyAction::Quit => return vec![AppEffect::Quit],
+        KeyAction::Back => return back(app),
+        KeyAction::Help => app.overlay = Some(ScreenOverlay::Help { top: 0 }),
+        KeyAction::Context => return beside(app, SidePanelKind::Context),
+        KeyAction::Usage => return beside(app, SidePanelKind::Usage),
+        KeyAction::Files => return beside(app, SidePanelKind::Files),
+        KeyAction::Raw => return raw(app),
+        KeyAction::Open => return enter(app),
+        KeyAction::Resume
+        | KeyAction::Talk
+        | KeyAction::Trim
+        | KeyAction::Export
+        | KeyAction::Copy => {
             return act(app, action);
         }
-        Action::NextHit => return next_hit(app, true),
-        Action::PreviousHit => return next_hit(app, false),
+        KeyAction::NextHit => return next_hit(app, true),
+        KeyAction::PreviousHit => return next_hit(app, false),
         _ => {}
     }
     let Some(session) = &mut app.session else {
         return Vec::new();
     };
     match action {
-        Action::Tools => {
+        KeyAction::Tools => {
             session.tools = match session.tools {
-                Tools::None => Tools::Short,
-                Tools::Short => Tools::Full,
-                Tools::Full => Tools::None,
+                ToolDetail::None => ToolDetail::Short,
+                ToolDetail::Short => ToolDetail::Full,
+                ToolDetail::Full => ToolDetail::None,
             };
             let how = match session.tools {
-                Tools::None => "no tools",
-                Tools::Short => "tools short",
-                Tools::Full => "tools full",
+                ToolDetail::None => "no tools",
+                ToolDetail::Short => "tools short",
+                ToolDetail::Full => "tools full",
             };
             app.note = Some((how.to_owned(), false));
         }
-        Action::Thinking => {
+        KeyAction::Thinking => {
             session.thinking = !session.thinking;
             let how = if session.thinking {
                 "with thinking"
@@ -104,7 +108,7 @@ pub(super) fn session_action(app: &mut App, action: Action) -> Vec<Effect> {
             };
             app.note = Some((how.to_owned(), false));
         }
-        Action::Find => {
+        KeyAction::Find => {
             session.find.typing = true;
             session.find.query.clear();
         }
@@ -117,33 +121,33 @@ pub(super) fn session_action(app: &mut App, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn walk(level: &mut Level, action: Action) {
+fn walk(level: &mut ConversationView, action: KeyAction) {
     let page = level.height.saturating_sub(2).max(1);
     match action {
-        Action::Down => level.down(),
-        Action::Up => level.up(),
-        Action::LineDown => level.scroll(1),
-        Action::LineUp => level.scroll(-1),
-        Action::PageDown => level.page_down(page),
-        Action::PageUp => level.scroll(-(page as isize)),
-        Action::HalfDown => level.page_down(page / 2),
-        Action::HalfUp => level.scroll(-(page as isize / 2)),
-        Action::Start => level.go_start(),
-        Action::End => level.go_end(),
-        Action::NextTurn => level.next_turn(),
-        Action::PreviousTurn => level.previous_turn(),
-        Action::NextPrompt => level.go_prompt(true),
-        Action::PreviousPrompt => level.go_prompt(false),
-        Action::Fold => level.fold(),
-        Action::FoldAll => level.fold_all(),
-        Action::Follow if level.follow => level.follow = false,
-        Action::Follow => level.go_end(),
+        KeyAction::Down => level.down(),
+        KeyAction::Up => level.up(),
+        KeyAction::LineDown => level.scroll(1),
+        KeyAction::LineUp => level.scroll(-1),
+        KeyAction::PageDown => level.page_down(page),
+        KeyAction::PageUp => level.scroll(-(page as isize)),
+        KeyAction::HalfDown => level.page_down(page / 2),
+        KeyAction::HalfUp => level.scroll(-(page as isize / 2)),
+        KeyAction::Start => level.go_start(),
+        KeyAction::End => level.go_end(),
+        KeyAction::NextTurn => level.next_turn(),
+        KeyAction::PreviousTurn => level.previous_turn(),
+        KeyAction::NextPrompt => level.go_prompt(true),
+        KeyAction::PreviousPrompt => level.go_prompt(false),
+        KeyAction::Fold => level.fold(),
+        KeyAction::FoldAll => level.fold_all(),
+        KeyAction::Follow if level.follow => level.follow = false,
+        KeyAction::Follow => level.go_end(),
         _ => {}
     }
 }
 
 /// One step back: what stands beside, the sub-agent, the session.
-fn back(app: &mut App) -> Vec<Effect> {
+fn back(app: &mut BrowserApp) -> Vec<AppEffect> {
     let Some(session) = &mut app.session else {
         return Vec::new();
     };
@@ -159,7 +163,7 @@ fn back(app: &mut App) -> Vec<Effect> {
     close(app)
 }
 
-pub(super) fn beside(app: &mut App, side: Side) -> Vec<Effect> {
+pub(super) fn beside(app: &mut BrowserApp, side: SidePanelKind) -> Vec<AppEffect> {
     let Some(session) = &mut app.session else {
         return Vec::new();
     };
@@ -168,7 +172,7 @@ pub(super) fn beside(app: &mut App, side: Side) -> Vec<Effect> {
         session.side = None;
         return Vec::new();
     }
-    session.side = Some(Beside {
+    session.side = Some(SidePanel {
         side,
         lines: None,
         top: 0,
@@ -176,25 +180,25 @@ pub(super) fn beside(app: &mut App, side: Side) -> Vec<Effect> {
     refresh_side(app)
 }
 
-pub(super) fn refresh_side(app: &App) -> Vec<Effect> {
+pub(super) fn refresh_side(app: &BrowserApp) -> Vec<AppEffect> {
     let Some(session) = &app.session else {
         return Vec::new();
     };
     let width = app.side_width();
     let ask = session.side.as_ref().zip(session.level());
     let ask = ask.map(|(beside, level)| {
-        let ask = Ask::Side {
+        let ask = LoaderRequest::Side {
             side: beside.side,
             of: level.of.clone(),
             width,
         };
-        Effect::Ask(session.book, ask)
+        AppEffect::Ask(session.book, ask)
     });
     ask.into_iter().collect()
 }
 
 /// Moves what stands over the conversation; `false` if the key is for something else.
-fn scroll_side(app: &mut App, action: Action) -> bool {
+fn scroll_side(app: &mut BrowserApp, action: KeyAction) -> bool {
     let height = usize::from(app.body().height).saturating_sub(2).max(1);
     let Some(beside) = app
         .session
@@ -209,12 +213,12 @@ fn scroll_side(app: &mut App, action: Action) -> bool {
         .map_or(0, Vec::len)
         .saturating_sub(height);
     beside.top = match action {
-        Action::Down | Action::LineDown => beside.top + 1,
-        Action::Up | Action::LineUp => beside.top.saturating_sub(1),
-        Action::PageDown | Action::HalfDown => beside.top + height,
-        Action::PageUp | Action::HalfUp => beside.top.saturating_sub(height),
-        Action::Start => 0,
-        Action::End => last,
+        KeyAction::Down | KeyAction::LineDown => beside.top + 1,
+        KeyAction::Up | KeyAction::LineUp => beside.top.saturating_sub(1),
+        KeyAction::PageDown | KeyAction::HalfDown => beside.top + height,
+        KeyAction::PageUp | KeyAction::HalfUp => beside.top.saturating_sub(height),
+        KeyAction::Start => 0,
+        KeyAction::End => last,
         _ => return false,
     }
     .min(last);
@@ -222,7 +226,7 @@ fn scroll_side(app: &mut App, action: Action) -> bool {
 }
 
 /// Opens what is under the cursor: a turn, a sub-agent, or all of a block.
-pub(super) fn enter(app: &mut App) -> Vec<Effect> {
+pub(super) fn enter(app: &mut BrowserApp) -> Vec<AppEffect> {
     let Some(session) = &mut app.session else {
         return Vec::new();
     };
@@ -239,12 +243,12 @@ pub(super) fn enter(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     if let Some((started, name)) = block.agent.clone() {
-        let of = Conversation::Agent(started);
+        let of = ConversationId::Agent(started);
         if session.stack.iter().any(|level| level.of == of) {
             return Vec::new();
         }
-        session.stack.push(Level::new(of.clone(), name));
-        return vec![Effect::Ask(book, Ask::Enter(of))];
+        session.stack.push(ConversationView::new(of.clone(), name));
+        return vec![AppEffect::Ask(book, LoaderRequest::Enter(of))];
     }
     if block.opens {
         level.toggle();
@@ -252,7 +256,7 @@ pub(super) fn enter(app: &mut App) -> Vec<Effect> {
     Vec::new()
 }
 
-fn raw(app: &mut App) -> Vec<Effect> {
+fn raw(app: &mut BrowserApp) -> Vec<AppEffect> {
     let width = usize::from(app.size.0).saturating_sub(4).max(20);
     let Some(session) = &app.session else {
         return Vec::new();
@@ -265,13 +269,13 @@ fn raw(app: &mut App) -> Vec<Effect> {
         return Vec::new();
     };
     let line = block.line;
-    let ask = Ask::Raw {
+    let ask = LoaderRequest::Raw {
         of: level.of.clone(),
         line,
         width,
     };
-    let effect = Effect::Ask(session.book, ask);
-    app.overlay = Some(Overlay::Raw {
+    let effect = AppEffect::Ask(session.book, ask);
+    app.overlay = Some(ScreenOverlay::Raw {
         line,
         lines: None,
         top: 0,
@@ -279,7 +283,7 @@ fn raw(app: &mut App) -> Vec<Effect> {
     vec![effect]
 }
 
-fn next_hit(app: &mut App, forward: bool) -> Vec<Effect> {
+fn next_hit(app: &mut BrowserApp, forward: bool) -> Vec<AppEffect> {
     let Some(session) = &mut app.session else {
         return Vec::new();
     };

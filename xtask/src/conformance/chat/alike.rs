@@ -4,9 +4,9 @@ use super::super::Problem;
 use super::super::record::Outcome;
 use serde_json::Value;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::conformance::reduce::{self, Texts};
 
 /// The short form of messages without what means nothing: the order of results in one message,
@@ -79,27 +79,27 @@ pub fn reasons(
         return Ok(None);
     };
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
-    let short = |resume: Resume| -> Result<Vec<Value>, Problem> {
+    let session = Session::from_log(&log, TranscriptRole::Main);
+    let short = |resume: ResumeResult| -> Result<Vec<Value>, Problem> {
         Ok(match resume {
-            Resume::Messages(all) => {
+            ResumeResult::Messages(all) => {
                 let messages = serde_json::from_str(&messages::to_json(&all))?;
                 history(&messages, texts)
             }
-            Resume::NoConversation | Resume::Hangs => Vec::new(),
+            ResumeResult::NoConversation | ResumeResult::Hangs => Vec::new(),
         })
     };
-    let own = short(messages::messages(&session, &log, Profile::Strict))?;
+    let own = short(messages::messages(&session, &log, ClientProfile::Strict))?;
     if reduce::same(seen, &own) {
         return Ok(Some(Vec::new()));
     }
-    let profile = Profile::for_version(version).ok_or("an unknown version")?;
+    let profile = ClientProfile::for_version(version).ok_or("an unknown version")?;
     let mut sent = short(messages::messages(&session, &log, profile))?;
     if !reduce::same(seen, &sent) {
         return Ok(None);
     }
     let mut reasons = Vec::new();
-    for (about, rules) in profile.rules().steps_to(&Profile::Strict.rules()) {
+    for (about, rules) in profile.rules().steps_to(&ClientProfile::Strict.rules()) {
         let next = short(messages::by_rules(&session, &log, &rules))?;
         if !reduce::same(&sent, &next) {
             reasons.push(about);

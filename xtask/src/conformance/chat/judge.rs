@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
-use unspool_model::view::messages::{self, Resume};
-use unspool_model::view::profile::Profile;
+use unspool_model::session::{Session, TranscriptRole};
+use unspool_model::view::client_profile::ClientProfile;
+use unspool_model::view::messages::{self, ResumeResult};
 use unspool_testkit::validator;
 
 /// What was found out about all conversations.
@@ -45,12 +45,12 @@ pub struct Found {
 }
 
 /// The clients, as the program names them.
-pub const CLIENTS: [(Profile, &str); 5] = [
-    (Profile::client("2.0.50"), "2.0.50"),
-    (Profile::client("2.1.45"), "2.1.45"),
-    (Profile::client("2.1.100"), "2.1.100"),
-    (Profile::client("2.1.200"), "2.1.200"),
-    (Profile::client("2.1.325"), "2.1.325"),
+pub const CLIENTS: [(ClientProfile, &str); 5] = [
+    (ClientProfile::client("2.0.50"), "2.0.50"),
+    (ClientProfile::client("2.1.45"), "2.1.45"),
+    (ClientProfile::client("2.1.100"), "2.1.100"),
+    (ClientProfile::client("2.1.200"), "2.1.200"),
+    (ClientProfile::client("2.1.325"), "2.1.325"),
 ];
 
 /// Reads all conversations.
@@ -135,12 +135,16 @@ fn faults(program: &Path, place: &Place) -> Result<Option<String>, Problem> {
 /// What we would send, as JSON.
 pub fn own(bytes: &[u8]) -> Option<String> {
     let log = Log::new(bytes);
-    sent(&log, &Session::from_log(&log, Role::Main), Profile::Strict)
+    sent(
+        &log,
+        &Session::from_log(&log, TranscriptRole::Main),
+        ClientProfile::Strict,
+    )
 }
 
-fn sent(log: &Log, session: &Session, profile: Profile) -> Option<String> {
+fn sent(log: &Log, session: &Session, profile: ClientProfile) -> Option<String> {
     match messages::messages(session, log, profile) {
-        Resume::Messages(all) if !all.is_empty() => Some(messages::to_json(&all)),
+        ResumeResult::Messages(all) if !all.is_empty() => Some(messages::to_json(&all)),
         _ => None,
     }
 }
@@ -148,9 +152,9 @@ fn sent(log: &Log, session: &Session, profile: Profile) -> Option<String> {
 /// What we and, by our rules, each client would send.
 fn read(bytes: &[u8], name: &str, found: &mut Found) {
     let log = Log::new(bytes);
-    let session = Session::from_log(&log, Role::Main);
+    let session = Session::from_log(&log, TranscriptRole::Main);
     let sent = |profile| sent(&log, &session, profile);
-    match sent(Profile::Strict) {
+    match sent(ClientProfile::Strict) {
         None => found.wrong.push(format!("{name}: no conversation")),
         Some(text) => match validator::refusals_with_prompt(&text, "go on").first() {
             None => found.valid += 1,

@@ -60,7 +60,7 @@ pub fn text(found: &Found) -> String {
         );
     }
     if found.rows.iter().any(|row| !row.otherwise.is_empty()) {
-        text += "\nThe others, by reason. A name stands for a rule of `crates/model/src/view/profile.rs` that is another for the client than for us:\n\n";
+        text += "\nThe others, by reason. A name stands for a rule of `crates/model/src/view/client_profile.rs` that is another for the client than for us:\n\n";
     }
     for row in &found.rows {
         for (reason, count) in &row.otherwise {

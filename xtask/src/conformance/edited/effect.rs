@@ -3,10 +3,10 @@
 
 use unspool_model::block::BlockKind;
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Session, TranscriptRole};
 use unspool_model::view::check;
+use unspool_model::view::client_profile::ClientProfile;
 use unspool_model::view::messages;
-use unspool_model::view::profile::Profile;
 
 /// A session before and after a step of the program; `None` where its file is gone.
 pub struct Step<'a> {
@@ -57,7 +57,7 @@ struct Facts {
 impl Facts {
     fn of(text: &str) -> Facts {
         let log = Log::new(text);
-        let session = Session::from_log(&log, Role::Main);
+        let session = Session::from_log(&log, TranscriptRole::Main);
         let sum = |kinds: &[BlockKind]| {
             let blocks = session.blocks.iter();
             let chosen = blocks.filter(|block| kinds.contains(&block.kind));
@@ -65,7 +65,7 @@ impl Facts {
                 (count + 1, bytes + block.span().len)
             })
         };
-        let live = messages::live_lines(&session, Profile::Strict);
+        let live = messages::live_lines(&session, ClientProfile::Strict);
         let id = |at: &u32| session.records[*at as usize].uuid.as_ref();
         let end = live.last().and_then(id).map(ToString::to_string);
         Facts {

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::command_texts::{known_text, program, raw_path};
 use super::named_files::entries;
-use super::texts::{known_text, program, raw_path};
-use crate::permission::path::Place;
-use crate::permission::shell::Word;
+use crate::permission::path::ResolvedPath;
+use crate::permission::shell_parser::ShellWord;
 
 /// Programs that put their operands into the folder that is named last.
 const PLACING: &[&str] = &["cp", "mv", "install", "rsync", "scp", "ln"];
@@ -16,14 +16,14 @@ const MANY: usize = 5_000;
 
 /// The files that a command would make or write in folders.
 #[derive(Default)]
-pub(super) struct Arriving {
+pub(super) struct ArrivingFiles {
     pub(super) paths: Vec<PathBuf>,
     /// Whether there may be others.
     pub(super) unknown: bool,
 }
 
-pub(super) fn arriving(words: &[Word], cwds: &[PathBuf], home: &Path) -> Arriving {
-    let mut found = Arriving::default();
+pub(super) fn arriving(words: &[ShellWord], cwds: &[PathBuf], home: &Path) -> ArrivingFiles {
+    let mut found = ArrivingFiles::default();
     let name = words.first().map(program).unwrap_or_default();
     for cwd in cwds {
         match name.as_str() {
@@ -36,9 +36,10 @@ pub(super) fn arriving(words: &[Word], cwds: &[PathBuf], home: &Path) -> Arrivin
     found
 }
 
-fn placed(words: &[Word], cwd: &Path, home: &Path, found: &mut Arriving) {
-    let is_option = |word: &&Word| known_text(word).starts_with('-') && known_text(word) != "-";
-    let operands: Vec<&Word> = words[1..].iter().filter(|word| !is_option(word)).collect();
+fn placed(words: &[ShellWord], cwd: &Path, home: &Path, found: &mut ArrivingFiles) {
+    let is_option =
+        |word: &&ShellWord| known_text(word).starts_with('-') && known_text(word) != "-";
+    let operands: Vec<&ShellWord> = words[1..].iter().filter(|word| !is_option(word)).collect();
     let named = words[1..].iter().filter(is_option).map(|word| {
         let text = known_text(word);
         match text.split_once('=') {
@@ -49,7 +50,7 @@ fn placed(words: &[Word], cwd: &Path, home: &Path, found: &mut Arriving) {
     // Which operand is the target depends on options with values; each folder may be it.
     let targets = operands.iter().map(|word| raw_path(word)).chain(named);
     for target in targets.filter(|target| !target.is_empty()) {
-        let place = Place::of(&target, cwd, home);
+        let place = ResolvedPath::of(&target, cwd, home);
         let folder = place.real.unwrap_or(place.written);
         if !folder.is_dir() {
             continue;
@@ -60,7 +61,7 @@ fn placed(words: &[Word], cwd: &Path, home: &Path, found: &mut Arriving) {
     }
 }
 
-fn placed_in(folder: &Path, word: &Word, cwd: &Path, home: &Path, found: &mut Arriving) {
+fn placed_in(folder: &Path, word: &ShellWord, cwd: &Path, home: &Path, found: &mut ArrivingFiles) {
     let text = raw_path(word);
     if word.is_open() || text.is_empty() {
         // Whatever it is, it can only go astray where a link lies.
@@ -69,7 +70,7 @@ fn placed_in(folder: &Path, word: &Word, cwd: &Path, home: &Path, found: &mut Ar
     }
     // `host:path` of other machines.
     let path = text.rsplit(':').next().unwrap_or_default();
-    let source = Place::of(path, cwd, home).written;
+    let source = ResolvedPath::of(path, cwd, home).written;
     let name = source.file_name().map(|name| folder.join(name));
     // `cp -rT a b` and `rsync a/ b` copy what lies in it.
     if source.is_dir() {
@@ -86,7 +87,7 @@ fn placed_in(folder: &Path, word: &Word, cwd: &Path, home: &Path, found: &mut Ar
 }
 
 /// What a folder holds arrives below another.
-fn below(source: &Path, to: &Path, found: &mut Arriving) {
+fn below(source: &Path, to: &Path, found: &mut ArrivingFiles) {
     let mut left = vec![(source.to_path_buf(), to.to_path_buf())];
     while let Some((source, to)) = left.pop() {
         let is_folder = source.symlink_metadata().is_ok_and(|about| about.is_dir());
@@ -112,7 +113,7 @@ fn has_links(folder: &Path) -> bool {
 }
 
 /// `split` and `csplit` write files whose names begin alike.
-fn parts_of(words: &[Word], usual: &str, cwd: &Path, home: &Path, found: &mut Arriving) {
+fn parts_of(words: &[ShellWord], usual: &str, cwd: &Path, home: &Path, found: &mut ArrivingFiles) {
     let last = words[1..]
         .iter()
         .rfind(|word| !known_text(word).starts_with('-'));
@@ -133,7 +134,7 @@ fn parts_of(words: &[Word], usual: &str, cwd: &Path, home: &Path, found: &mut Ar
         }
     }
     for start in starts.iter().filter(|start| !start.is_empty()) {
-        let place = Place::of(start, cwd, home);
+        let place = ResolvedPath::of(start, cwd, home);
         let (folder, name) = match place.written.is_dir() && start.ends_with('/') {
             true => (place.written.clone(), String::new()),
             false => (

@@ -1,12 +1,12 @@
 //! Variables that builtins of the shell set: `read PATH` changes what runs next as `PATH=` does.
 
-use super::programs::is_safe;
-use super::texts::known_text;
-use crate::permission::shell::{Piece, Word};
+use super::command_texts::known_text;
+use super::known_programs::is_safe;
+use crate::permission::shell_parser::{ShellWord, ShellWordPart};
 
 /// What a builtin would set or take away that may change what programs do; `None` if nothing.
 /// `words` begin with the program.
-pub(super) fn unsafe_assignment(words: &[Word]) -> Option<String> {
+pub(super) fn unsafe_assignment(words: &[ShellWord]) -> Option<String> {
     let (first, arguments) = words.split_first()?;
     let name = first.text()?;
     match name.as_str() {
@@ -27,12 +27,12 @@ pub(super) fn unsafe_assignment(words: &[Word]) -> Option<String> {
     }
 }
 
-fn shown_or(word: Option<&Word>, other: &str) -> String {
+fn shown_or(word: Option<&ShellWord>, other: &str) -> String {
     word.map_or_else(|| other.to_owned(), |word| word.raw.clone())
 }
 
 /// What a word names as a variable, if that is not beyond doubt harmless.
-fn variable(word: &Word, lasting: bool) -> Option<String> {
+fn variable(word: &ShellWord, lasting: bool) -> Option<String> {
     let text = known_text(word);
     let name = match text.split_once('=') {
         Some((name, _)) => name.strip_suffix('+').unwrap_or(name),
@@ -47,17 +47,19 @@ fn variable(word: &Word, lasting: bool) -> Option<String> {
     }
 }
 
-fn could_be_option(word: &Word) -> bool {
+fn could_be_option(word: &ShellWord) -> bool {
     match word.pieces.first() {
-        Some(Piece::Text(text)) if !text.is_empty() => text.starts_with('-') && word.is_open(),
-        Some(Piece::Home) => false,
+        Some(ShellWordPart::Text(text)) if !text.is_empty() => {
+            text.starts_with('-') && word.is_open()
+        }
+        Some(ShellWordPart::Home) => false,
         _ => word.is_open(),
     }
 }
 
 /// Names behind options; `values` are letters of options that take a value, `bad` those with which
 /// something else is set.
-fn named(arguments: &[Word], values: &str, bad: &str, lasting: bool) -> Option<String> {
+fn named(arguments: &[ShellWord], values: &str, bad: &str, lasting: bool) -> Option<String> {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         at += 1;
@@ -88,7 +90,7 @@ fn named(arguments: &[Word], values: &str, bad: &str, lasting: bool) -> Option<S
 }
 
 /// `read -a NAME`.
-fn array(arguments: &[Word], letter: &str) -> Option<String> {
+fn array(arguments: &[ShellWord], letter: &str) -> Option<String> {
     for (index, word) in arguments.iter().enumerate() {
         let text = known_text(word);
         let Some(letters) = text.strip_prefix('-') else {
@@ -108,7 +110,7 @@ fn array(arguments: &[Word], letter: &str) -> Option<String> {
 }
 
 /// `printf -v NAME`, `wait -p NAME`, also glued.
-fn behind_option(arguments: &[Word], letter: char) -> Option<String> {
+fn behind_option(arguments: &[ShellWord], letter: char) -> Option<String> {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         at += 1;
@@ -131,7 +133,7 @@ fn behind_option(arguments: &[Word], letter: char) -> Option<String> {
     None
 }
 
-fn declared(arguments: &[Word]) -> Option<String> {
+fn declared(arguments: &[ShellWord]) -> Option<String> {
     let mut lasting = true;
     for word in arguments {
         if could_be_option(word) {
@@ -157,7 +159,7 @@ fn declared(arguments: &[Word]) -> Option<String> {
 }
 
 /// What is exported reaches programs, under whatever name.
-fn exported(arguments: &[Word], exports: bool) -> Option<String> {
+fn exported(arguments: &[ShellWord], exports: bool) -> Option<String> {
     for word in arguments {
         if could_be_option(word) {
             return Some(word.raw.clone());
@@ -179,7 +181,7 @@ fn exported(arguments: &[Word], exports: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permission::shell::parse;
+    use crate::permission::shell_parser::parse;
 
     fn found(command: &str) -> Option<String> {
         let script = parse(command).unwrap();

@@ -2,25 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use super::command_texts::{known_text, program, raw_path};
 use super::git_command::GitCommand;
 use super::named_files::entries;
-use super::texts::{known_text, program, raw_path};
-use super::{Policy, Reason, Ruling};
-use crate::permission::path::Place;
-use crate::permission::shell::Word;
+use super::{PermissionFindings, PermissionPolicy, PermissionReason};
+use crate::permission::path::ResolvedPath;
+use crate::permission::shell_parser::ShellWord;
 
 /// More files than are looked through.
 const MANY: usize = 20_000;
 
 /// How a program goes through folders.
-struct Walk {
+struct FolderReader {
     /// Whether it starts where it stands if it is given no folder.
     from_here: bool,
     /// Whether it passes over files whose names begin with a dot.
     skips_hidden: bool,
 }
 
-fn walk(words: &[Word]) -> Option<Walk> {
+fn walk(words: &[ShellWord]) -> Option<FolderReader> {
     let name = program(words.first()?);
     let texts: Vec<String> = words[1..].iter().map(known_text).collect();
     let has_letter = |letters: &[char]| {
@@ -35,7 +35,7 @@ fn walk(words: &[Word]) -> Option<Walk> {
             .any(|text| text.len() > 3 && text.starts_with(long))
     };
     let whole = |from_here| {
-        Some(Walk {
+        Some(FolderReader {
             from_here,
             skips_hidden: false,
         })
@@ -58,7 +58,7 @@ fn walk(words: &[Word]) -> Option<Walk> {
         "rg" | "ag" | "ugrep" => {
             let sees_hidden =
                 has("--hid") || has("--unr") || has_letter(&['u', '.']) || has("--no-ig");
-            Some(Walk {
+            Some(FolderReader {
                 from_here: true,
                 skips_hidden: !sees_hidden,
             })
@@ -85,9 +85,14 @@ fn walk(words: &[Word]) -> Option<Walk> {
     }
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// A program that reads what lies below a folder, where a rule denies some of it.
-    pub(super) fn folders_read(&self, words: &[Word], cwds: &[PathBuf], ruling: &mut Ruling) {
+    pub(super) fn folders_read(
+        &self,
+        words: &[ShellWord],
+        cwds: &[PathBuf],
+        ruling: &mut PermissionFindings,
+    ) {
         let Some(walk) = walk(words) else {
             return;
         };
@@ -104,7 +109,9 @@ impl Policy {
                 .chain(&[raw_path(word)])
                 .filter(|text| !text.is_empty())
             {
-                let places = cwds.iter().map(|cwd| Place::of(text, cwd, &self.home));
+                let places = cwds
+                    .iter()
+                    .map(|cwd| ResolvedPath::of(text, cwd, &self.home));
                 folders.extend(places.flat_map(|place| place.real.filter(|path| path.is_dir())));
             }
         }
@@ -119,13 +126,17 @@ impl Policy {
                 let shown = path.display();
                 let text =
                     format!("`{name}` goes through a folder, and a rule denies reading {shown}");
-                ruling.firm(Reason::of(text, rule));
+                ruling.firm(PermissionReason::of(text, rule));
             }
         }
     }
 
     /// A file in a folder that a rule denies reading.
-    fn denied_below(&self, folder: &Path, skips_hidden: bool) -> Option<(PathBuf, &super::Rule)> {
+    fn denied_below(
+        &self,
+        folder: &Path,
+        skips_hidden: bool,
+    ) -> Option<(PathBuf, &super::PermissionRule)> {
         let mut left = vec![folder.to_path_buf()];
         let mut count = 0;
         while let Some(folder) = left.pop() {
@@ -135,13 +146,15 @@ impl Policy {
                 if skips_hidden && entry.file_name().to_string_lossy().starts_with('.') {
                     continue;
                 }
-                let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+                let place = ResolvedPath::of(&path.to_string_lossy(), &self.project, &self.home);
                 // Below so many files nobody knows what lies.
                 if let Some(rule) = self.denying("Read", &place) {
                     return Some((path, rule));
                 }
                 if count > MANY {
-                    let rule = self.rules_of(crate::settings::Kind::Deny, "Read").next()?;
+                    let rule = self
+                        .rules_of(crate::settings::RuleKind::Deny, "Read")
+                        .next()?;
                     return Some((path, rule));
                 }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -1,7 +1,7 @@
 //! The command line of git: its options, its command, and what stands behind that.
 
-use super::texts::known_text;
-use crate::permission::shell::Word;
+use super::command_texts::known_text;
+use crate::permission::shell_parser::ShellWord;
 
 /// Options before the command that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
@@ -37,14 +37,14 @@ const HARMLESS: &[&str] = &[
 /// A call of git, taken apart.
 pub(super) struct GitCommand<'a> {
     /// What stands between `git` and its command.
-    pub options: &'a [Word],
+    pub options: &'a [ShellWord],
     /// The command and its arguments; empty if there is none.
-    pub command: &'a [Word],
+    pub command: &'a [ShellWord],
 }
 
 impl<'a> GitCommand<'a> {
     /// Takes the words behind `git` apart.
-    pub(super) fn read(words: &'a [Word]) -> GitCommand<'a> {
+    pub(super) fn read(words: &'a [ShellWord]) -> GitCommand<'a> {
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let text = known_text(word);
@@ -71,7 +71,7 @@ impl<'a> GitCommand<'a> {
 
     /// The folders that `-C` names, in their order, and the first option that lets git look
     /// elsewhere or run something else.
-    pub(super) fn elsewhere(&self) -> (Vec<&'a Word>, Option<String>) {
+    pub(super) fn elsewhere(&self) -> (Vec<&'a ShellWord>, Option<String>) {
         let mut folders = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {

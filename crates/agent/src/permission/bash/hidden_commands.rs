@@ -1,30 +1,35 @@
 //! Commands that stand where no shell would read them: as words of a program that runs others, in
 //! code, in what comes in. Rules that deny and want to be asked look for them there, too.
 
+use super::command_texts::{CommandTexts, known_text, program};
+use super::deny_and_ask_rules::script_text;
 use super::git_command::GitCommand;
+use super::known_programs::{FEEDERS, LOOKS, READERS, WRITERS, stripped};
 use super::named_files::{FILTERS, NO_FILES};
-use super::programs::{FEEDERS, LOOKS, READERS, WRITERS, stripped};
-use super::strict::script_text;
-use super::texts::{Texts, known_text, program};
-use super::{Policy, Reason, Ruling};
-use crate::permission::always::{WITH_COMMANDS, runs_its_input};
-use crate::permission::glob::Pattern;
-use crate::permission::shell::{Part, Piece, Script, Word};
-use crate::settings::Kind;
+use super::{PermissionFindings, PermissionPolicy, PermissionReason};
+use crate::permission::glob::GlobPattern;
+use crate::permission::offered_rules::{WITH_COMMANDS, runs_its_input};
+use crate::permission::shell_parser::{ShellCommandPart, ShellScript, ShellWord, ShellWordPart};
+use crate::settings::RuleKind;
 
 /// So many words of a command found somewhere are looked at.
 const WORDS: usize = 40;
 
-impl Policy {
+impl PermissionPolicy {
     /// What rules might mean that stands in the words of a part or comes into it.
-    pub(super) fn strict_hidden(&self, part: &Part, input: &FedText, ruling: &mut Ruling) {
-        let kinds = [Kind::Deny, Kind::Ask];
+    pub(super) fn strict_hidden(
+        &self,
+        part: &ShellCommandPart,
+        input: &FedText,
+        ruling: &mut PermissionFindings,
+    ) {
+        let kinds = [RuleKind::Deny, RuleKind::Ask];
         let mut rules = kinds.into_iter().flat_map(|kind| self.commands(kind));
         if part.words.is_empty() || rules.next().is_none() {
             return;
         }
         let start = stripped(&part.words).unwrap_or(0);
-        let mut places: Vec<Vec<Word>> = Vec::new();
+        let mut places: Vec<Vec<ShellWord>> = Vec::new();
         if !takes_words_as_data(&part.words[start..]) {
             places.push(own_commands(&part.words[start..]).to_vec());
             places.extend(part.words.iter().flat_map(code_in));
@@ -36,18 +41,18 @@ impl Policy {
         for (rule, pattern) in kinds.into_iter().flat_map(|kind| self.commands(kind)) {
             if places.iter().any(|words| is_mentioned(pattern, words)) {
                 let text = "a rule might mean a command that stands among its words";
-                ruling.firm(Reason::of(text, rule));
+                ruling.firm(PermissionReason::of(text, rule));
             }
             if obeys && input.unknown {
                 let text = "a rule might mean what comes in here and is run";
-                ruling.firm(Reason::of(text, rule));
+                ruling.firm(PermissionReason::of(text, rule));
             }
         }
     }
 }
 
 /// Whether a part runs what comes in, as far as it is not a command for each line of it.
-pub(super) fn obeys_input(part: &Part, start: usize) -> bool {
+pub(super) fn obeys_input(part: &ShellCommandPart, start: usize) -> bool {
     let words = &part.words[start..];
     let feeds = part
         .words
@@ -57,9 +62,9 @@ pub(super) fn obeys_input(part: &Part, start: usize) -> bool {
 }
 
 /// `eval "$(…)"` and `source <(…)`, which run what others say.
-fn evaluates(words: &[Word]) -> bool {
+fn evaluates(words: &[ShellWord]) -> bool {
     let name = words.first().map(program).unwrap_or_default();
-    ["eval", "source", "."].contains(&name.as_str()) && words[1..].iter().any(Word::is_open)
+    ["eval", "source", "."].contains(&name.as_str()) && words[1..].iter().any(ShellWord::is_open)
 }
 
 /// What comes into parts of a script from others, as far as it stands there.
@@ -71,12 +76,12 @@ pub(super) struct FedText {
 }
 
 impl FedText {
-    pub(super) fn of(script: &Script) -> FedText {
+    pub(super) fn of(script: &ShellScript) -> FedText {
         let mut texts = script.documents.clone();
         let mut unknown = false;
         for part in &script.parts {
             texts.extend(part.values.iter().map(script_text));
-            unknown |= part.values.iter().any(Word::is_open);
+            unknown |= part.values.iter().any(ShellWord::is_open);
             unknown |= part
                 .redirects
                 .iter()
@@ -95,7 +100,7 @@ impl FedText {
                     });
                     texts.push(text.replace("\\n", " ").replace("\\t", " "));
                     texts.push(text);
-                    unknown |= part.words.iter().any(Word::is_open);
+                    unknown |= part.words.iter().any(ShellWord::is_open);
                 }
                 "cat" if part.words.len() == 1 => {}
                 ":" | "cd" | "true" | "set" => {}
@@ -108,7 +113,7 @@ impl FedText {
 }
 
 /// Whether no word of a command is another: programs that read or write files, or say something.
-pub(super) fn takes_words_as_data(words: &[Word]) -> bool {
+pub(super) fn takes_words_as_data(words: &[ShellWord]) -> bool {
     const RUNNING: &[&str] = &[
         ".", "awk", "find", "gawk", "less", "man", "more", "rg", "rsync", "scp", "sed", "set",
         "source", "tar", "zip", "zless", "zmore", "declare", "typeset", "local", "export",
@@ -133,7 +138,7 @@ pub(super) fn takes_words_as_data(words: &[Word]) -> bool {
 }
 
 /// The words that could be a command: not a program's own second word (`docker rm`).
-fn own_commands(words: &[Word]) -> &[Word] {
+fn own_commands(words: &[ShellWord]) -> &[ShellWord] {
     let name = words.first().map(program).unwrap_or_default();
     let skip = match words.get(1) {
         Some(second) if WITH_COMMANDS.contains(&name.as_str()) => {
@@ -146,7 +151,7 @@ fn own_commands(words: &[Word]) -> &[Word] {
 
 /// The words in a word that may be code: also behind a letter (`-S'git push'`), and between the
 /// slashes of `sed`.
-fn code_in(word: &Word) -> Vec<Vec<Word>> {
+fn code_in(word: &ShellWord) -> Vec<Vec<ShellWord>> {
     let text = script_text(word);
     if !text.contains(|c: char| !is_part(c)) {
         return Vec::new();
@@ -164,20 +169,20 @@ fn is_part(c: char) -> bool {
 }
 
 /// What could be words of a command in a text, whatever quotes and separates them.
-pub(super) fn words_in(text: &str) -> Vec<Word> {
+pub(super) fn words_in(text: &str) -> Vec<ShellWord> {
     let words = text
         .split(|c: char| !is_part(c))
         .filter(|word| !word.is_empty());
     words
-        .map(|word| Word {
+        .map(|word| ShellWord {
             raw: word.to_owned(),
-            pieces: vec![Piece::Text(word.to_owned())],
+            pieces: vec![ShellWordPart::Text(word.to_owned())],
         })
         .collect()
 }
 
 /// Whether a command that a rule means begins at one of the words.
-fn is_mentioned(pattern: &Pattern, words: &[Word]) -> bool {
+fn is_mentioned(pattern: &GlobPattern, words: &[ShellWord]) -> bool {
     let start = pattern.start();
     let wanted = start.split(' ').next().unwrap_or_default();
     let is_git = wanted == "git";
@@ -191,15 +196,15 @@ fn is_mentioned(pattern: &Pattern, words: &[Word]) -> bool {
             return false;
         }
         let words = &words[at..words.len().min(at + WORDS)];
-        let part = |words: &[Word]| Part {
+        let part = |words: &[ShellWord]| ShellCommandPart {
             words: words.to_vec(),
-            ..Part::default()
+            ..ShellCommandPart::default()
         };
-        let texts = Texts::of(&part(words));
+        let texts = CommandTexts::of(&part(words));
         let short = start.split(' ').count().min(words.len());
         texts.fit(pattern)
             || texts.could_fit(pattern)
             || pattern.fits_loosely(words)
-            || (pattern.is_exact() && Texts::of(&part(&words[..short])).fit(pattern))
+            || (pattern.is_exact() && CommandTexts::of(&part(&words[..short])).fit(pattern))
     })
 }

@@ -1,13 +1,13 @@
 //! Whether a command is what a rule means once its options stand elsewhere or are spelled otherwise.
 
-use super::texts::{known_text, program};
-use crate::permission::glob::Pattern;
-use crate::permission::shell::Word;
+use super::command_texts::{known_text, program};
+use crate::permission::glob::GlobPattern;
+use crate::permission::shell_parser::ShellWord;
 
-impl Pattern {
+impl GlobPattern {
     /// Whether the words of a rule stand in a command in their order, with options between them and
     /// values of those, and its options in any spelling: `rm -rf` is `rm x --recursive -f`.
-    pub(in crate::permission) fn fits_loosely(&self, words: &[Word]) -> bool {
+    pub(in crate::permission) fn fits_loosely(&self, words: &[ShellWord]) -> bool {
         let start = self.start();
         let wanted: Vec<&str> = start.split(' ').filter(|word| !word.is_empty()).collect();
         let Some((name, wanted)) = wanted.split_first() else {

@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::arriving_files::arriving;
-use super::effects::is_reading;
+use super::command_texts::{known_text, program, raw_path};
 use super::git_command::GitCommand;
 use super::hidden_commands::{FedText, obeys_input};
-use super::programs::{LOOKS, READERS, WRITERS, called, stripped};
-use super::texts::{known_text, program, raw_path};
-use super::{Cwds, Policy, Reason, Ruling};
-use crate::permission::path::{Folder, Place, name_fits, protected};
-use crate::permission::rule::{Rule, What};
-use crate::permission::shell::{Part, Piece, Word};
-use crate::settings::Kind;
+use super::known_programs::{LOOKS, READERS, WRITERS, called, stripped};
+use super::option_effects::is_reading;
+use super::{Cwds, PermissionFindings, PermissionPolicy, PermissionReason};
+use crate::permission::path::{ResolvedFolder, ResolvedPath, name_fits, protected};
+use crate::permission::rule::{PermissionRule, RuleTarget};
+use crate::permission::shell_parser::{ShellCommandPart, ShellWord, ShellWordPart};
+use crate::settings::RuleKind;
 
 /// Programs that do nothing with files their arguments are called like.
 pub(super) const NO_FILES: &[&str] = &[
@@ -167,7 +167,7 @@ pub(in crate::permission) fn is_known(name: &str) -> bool {
 
 /// What a program does with files that it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum FileUse {
+enum ProgramFileUse {
     /// It reads them at most.
     Looks,
     /// It writes them.
@@ -176,9 +176,9 @@ enum FileUse {
     Unknown,
 }
 
-fn file_use(words: &[Word]) -> FileUse {
+fn file_use(words: &[ShellWord]) -> ProgramFileUse {
     let Some(first) = words.first() else {
-        return FileUse::Looks;
+        return ProgramFileUse::Looks;
     };
     let name = program(first);
     let name = name.as_str();
@@ -186,32 +186,37 @@ fn file_use(words: &[Word]) -> FileUse {
         let call = GitCommand::read(&words[1..]);
         let command = call.name().unwrap_or_default();
         return match command.is_empty() || GIT_LOOKS.contains(&command.as_str()) {
-            true => FileUse::Looks,
-            false if GIT_CHANGES.contains(&command.as_str()) => FileUse::Unknown,
-            false => FileUse::Writes,
+            true => ProgramFileUse::Looks,
+            false if GIT_CHANGES.contains(&command.as_str()) => ProgramFileUse::Unknown,
+            false => ProgramFileUse::Writes,
         };
     }
     if ARCHIVERS.contains(&name) {
-        return FileUse::Unknown;
+        return ProgramFileUse::Unknown;
     }
     let looks = NO_FILES.contains(&name)
         || FILTERS.contains(&name)
         || READERS.contains(&name)
         || LOOKS.iter().any(|(look, _)| *look == name);
     match (WRITERS.contains(&name), looks) {
-        (true, _) => FileUse::Writes,
-        (false, true) => FileUse::Looks,
-        (false, false) => FileUse::Unknown,
+        (true, _) => ProgramFileUse::Writes,
+        (false, true) => ProgramFileUse::Looks,
+        (false, false) => ProgramFileUse::Unknown,
     }
 }
 
-impl Policy {
+impl PermissionPolicy {
     /// Files that a command names, as far as rules deny them or programs take orders from them.
-    pub(super) fn named_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+    pub(super) fn named_files(
+        &self,
+        part: &ShellCommandPart,
+        cwds: &Cwds,
+        ruling: &mut PermissionFindings,
+    ) {
         let start = stripped(&part.words).unwrap_or(0);
         let words = &called(&part.words, start);
         let usage = file_use(words);
-        if usage == FileUse::Looks && !self.has_file_rules() {
+        if usage == ProgramFileUse::Looks && !self.has_file_rules() {
             return;
         }
         let name = words.first().map(program).unwrap_or_default();
@@ -221,7 +226,7 @@ impl Policy {
         // The program itself may lie among files, too.
         let path = words.first().filter(|word| word.raw.contains('/'));
         for word in path.into_iter().chain(&part.values) {
-            self.named_word(word, &name, FileUse::Looks, &folders, ruling);
+            self.named_word(word, &name, ProgramFileUse::Looks, &folders, ruling);
         }
         for word in words.get(1..).unwrap_or_default() {
             self.named_word(word, &name, usage, &folders, ruling);
@@ -233,20 +238,20 @@ impl Policy {
                 self.named_somewhere(word, &name, usage, ruling);
             }
         }
-        if usage != FileUse::Looks {
+        if usage != ProgramFileUse::Looks {
             self.arriving(words, &folders, ruling);
         }
         self.folders_read(words, &folders, ruling);
     }
 
     /// Files that arrive in a folder, under the links that lie there.
-    fn arriving(&self, words: &[Word], folders: &[PathBuf], ruling: &mut Ruling) {
+    fn arriving(&self, words: &[ShellWord], folders: &[PathBuf], ruling: &mut PermissionFindings) {
         let found = arriving(words, folders, &self.home);
         for path in found.paths {
-            let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+            let place = ResolvedPath::of(&path.to_string_lossy(), &self.project, &self.home);
             let name = words.first().map(program).unwrap_or_default();
-            self.named_file(&place, &name, FileUse::Writes, ruling);
-            let is_own = |folder: &Folder| place.is_within(folder);
+            self.named_file(&place, &name, ProgramFileUse::Writes, ruling);
+            let is_own = |folder: &ResolvedFolder| place.is_within(folder);
             let is_link = place
                 .written
                 .symlink_metadata()
@@ -254,21 +259,21 @@ impl Policy {
             if is_link && !self.work.iter().any(is_own) {
                 let shown = place.written.display();
                 let text = format!("{shown} is a link that leads out of the project");
-                ruling.soft(Reason::new(text));
+                ruling.soft(PermissionReason::new(text));
             }
         }
         if found.unknown {
             let text = "nobody sees what would be written over, and there are links";
-            ruling.soft(Reason::new(text));
+            ruling.soft(PermissionReason::new(text));
         }
     }
 
     /// Whether files that a program puts into folders may be written, too.
-    pub(super) fn may_arrive(&self, words: &[Word], cwds: &[PathBuf]) -> bool {
+    pub(super) fn may_arrive(&self, words: &[ShellWord], cwds: &[PathBuf]) -> bool {
         let found = arriving(words, cwds, &self.home);
         let may = |path: &PathBuf| {
-            let mut ruling = Ruling::default();
-            let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+            let mut ruling = PermissionFindings::default();
+            let place = ResolvedPath::of(&path.to_string_lossy(), &self.project, &self.home);
             self.write("Edit", &place, &mut ruling);
             ruling.deny.is_none() && ruling.firm.is_none() && ruling.soft.is_none()
         };
@@ -276,35 +281,47 @@ impl Policy {
     }
 
     pub(super) fn denies_reading(&self) -> bool {
-        self.rules_of(Kind::Deny, "Read").next().is_some()
+        self.rules_of(RuleKind::Deny, "Read").next().is_some()
     }
 
     /// A path from a folder that nobody knows.
-    fn named_somewhere(&self, word: &Word, name: &str, usage: FileUse, ruling: &mut Ruling) {
+    fn named_somewhere(
+        &self,
+        word: &ShellWord,
+        name: &str,
+        usage: ProgramFileUse,
+        ruling: &mut PermissionFindings,
+    ) {
         let text = raw_path(word);
         let is_relative = !text.is_empty() && !text.starts_with(['/', '~', '-']);
         if !is_relative || word.is_open() || NO_FILES.contains(&name) {
             return;
         }
-        let somewhere = Word {
+        let somewhere = ShellWord {
             raw: word.raw.clone(),
             pieces: vec![
-                Piece::Hole { quoted: true },
-                Piece::Text(format!("/{text}")),
+                ShellWordPart::Hole { quoted: true },
+                ShellWordPart::Text(format!("/{text}")),
             ],
         };
         if let Some(why) = self.hidden_by(&somewhere, usage, &[]) {
             ruling.firm(why);
         }
-        if usage == FileUse::Writes || (usage == FileUse::Unknown && name != "git") {
+        if usage == ProgramFileUse::Writes || (usage == ProgramFileUse::Unknown && name != "git") {
             let text = format!("nobody knows in which folder {} lies", word.raw);
-            ruling.soft(Reason::new(text));
+            ruling.soft(PermissionReason::new(text));
         }
     }
 
     /// Names inside a word, between marks: `x=<.env`, `{.env,a}`, `r .env|p`. Where blanks stand
     /// between them they may be names or only text.
-    fn named_pieces(&self, word: &Word, name: &str, folders: &[PathBuf], ruling: &mut Ruling) {
+    fn named_pieces(
+        &self,
+        word: &ShellWord,
+        name: &str,
+        folders: &[PathBuf],
+        ruling: &mut PermissionFindings,
+    ) {
         let text = word.text().unwrap_or_default();
         let is_mark = |c: char| c.is_whitespace() || "<>;{}|&\"'`()[],=@:!".contains(c);
         let says = NO_FILES.contains(&name) || name == "git" || name == "gh";
@@ -314,10 +331,10 @@ impl Policy {
         // Addresses have spellings and patterns of their own.
         if text.to_lowercase().contains("file:")
             && text.contains(['%', '[', '{', '*', '?'])
-            && let Some(rule) = self.rules_of(Kind::Deny, "Read").next()
+            && let Some(rule) = self.rules_of(RuleKind::Deny, "Read").next()
         {
             let text = format!("a rule might deny the file that {} means", word.raw);
-            ruling.firm(Reason::of(text, rule));
+            ruling.firm(PermissionReason::of(text, rule));
         }
         let is_text = text.contains(char::is_whitespace) || text.contains('(');
         for piece in text
@@ -334,25 +351,31 @@ impl Policy {
         }
     }
 
-    fn named_piece(&self, piece: &str, is_text: bool, folders: &[PathBuf], ruling: &mut Ruling) {
+    fn named_piece(
+        &self,
+        piece: &str,
+        is_text: bool,
+        folders: &[PathBuf],
+        ruling: &mut PermissionFindings,
+    ) {
         if piece.contains('\0') {
             return;
         }
         for cwd in folders {
-            let place = Place::of(piece, cwd, &self.home);
+            let place = ResolvedPath::of(piece, cwd, &self.home);
             if let Some(rule) = self.denying("Read", &place) {
                 let shown = place.written.display();
                 let text = format!("a rule denies reading {shown}, which is named here");
                 match is_text {
-                    true => ruling.firm(Reason::of(text, rule)),
-                    false => ruling.deny(Reason::of(text, rule)),
+                    true => ruling.firm(PermissionReason::of(text, rule)),
+                    false => ruling.deny(PermissionReason::of(text, rule)),
                 }
             }
         }
     }
 
     /// Git has patterns of its own, which stand in quotes: `'.e*'`, `':(glob).e*'`.
-    fn named_by_git(&self, word: &Word, folders: &[PathBuf], ruling: &mut Ruling) {
+    fn named_by_git(&self, word: &ShellWord, folders: &[PathBuf], ruling: &mut PermissionFindings) {
         let text = word.text().unwrap_or_default();
         let path = match text
             .strip_prefix(":(")
@@ -367,12 +390,12 @@ impl Policy {
         let mut pieces = Vec::new();
         for c in path.chars() {
             match (c, pieces.last_mut()) {
-                ('*' | '?' | '[', _) => pieces.push(Piece::Glob(c)),
-                (c, Some(Piece::Text(text))) => text.push(c),
-                (c, _) => pieces.push(Piece::Text(c.to_string())),
+                ('*' | '?' | '[', _) => pieces.push(ShellWordPart::Glob(c)),
+                (c, Some(ShellWordPart::Text(text))) => text.push(c),
+                (c, _) => pieces.push(ShellWordPart::Text(c.to_string())),
             }
         }
-        let word = Word {
+        let word = ShellWord {
             raw: word.raw.clone(),
             pieces,
         };
@@ -383,9 +406,9 @@ impl Policy {
             (_, last) => ("", &path[last.map_or(0, |last| last + 1)..]),
         };
         let denied = self
-            .rules_of(Kind::Deny, "Read")
+            .rules_of(RuleKind::Deny, "Read")
             .find(|rule| match &rule.what {
-                What::Paths(paths) => {
+                RuleTarget::Paths(paths) => {
                     let fits = paths.last_name().is_none_or(|last| name_fits(name, last));
                     let mut folders = folders.iter().map(|cwd| cwd.join(folder));
                     // From the top of the work tree it may start elsewhere.
@@ -393,21 +416,21 @@ impl Policy {
                 }
                 _ => false,
             });
-        if let Some(why) = self.hidden_by(&word, FileUse::Looks, folders) {
+        if let Some(why) = self.hidden_by(&word, ProgramFileUse::Looks, folders) {
             ruling.firm(why);
         } else if let Some(rule) = denied {
             let text = format!("a rule might deny what git finds by {}", word.raw);
-            ruling.firm(Reason::of(text, rule));
+            ruling.firm(PermissionReason::of(text, rule));
         }
     }
 
     /// Files named in what a program reads and runs: `python3 - <<E`, `echo … | node`.
     pub(super) fn named_input(
         &self,
-        part: &Part,
+        part: &ShellCommandPart,
         input: &FedText,
         cwds: &Cwds,
-        ruling: &mut Ruling,
+        ruling: &mut PermissionFindings,
     ) {
         let start = stripped(&part.words).unwrap_or(0);
         if !self.denies_reading() || !obeys_input(part, start) {
@@ -424,7 +447,7 @@ impl Policy {
     }
 
     /// Adds folders that a program goes to by itself: `git -C src`, `tar --directory=src`.
-    fn add_entered(&self, words: &[Word], folders: &mut Vec<PathBuf>) {
+    fn add_entered(&self, words: &[ShellWord], folders: &mut Vec<PathBuf>) {
         const LONG: &[&str] = &["--directory", "--chdir", "--cwd", "--working-directory"];
         for (index, word) in words.iter().enumerate().skip(1) {
             let text = known_text(word);
@@ -439,7 +462,7 @@ impl Policy {
             };
             // One behind the other: the second starts where the first leads.
             for cwd in folders.clone().iter().take(SPELLINGS) {
-                let place = Place::of(&folder, cwd, &self.home);
+                let place = ResolvedPath::of(&folder, cwd, &self.home);
                 let entered = place.real.unwrap_or(place.written);
                 if !folders.contains(&entered) {
                     folders.push(entered);
@@ -454,16 +477,16 @@ impl Policy {
                 .into_iter()
                 .any(|tool| self.rules_of(kind, tool).next().is_some())
         };
-        limits(Kind::Deny) || limits(Kind::Ask)
+        limits(RuleKind::Deny) || limits(RuleKind::Ask)
     }
 
     fn named_word(
         &self,
-        word: &Word,
+        word: &ShellWord,
         name: &str,
-        usage: FileUse,
+        usage: ProgramFileUse,
         cwds: &[PathBuf],
-        ruling: &mut Ruling,
+        ruling: &mut PermissionFindings,
     ) {
         let mut texts = spellings(word, cwds, &self.home);
         if INTERPRETERS.iter().any(|start| name.starts_with(start)) {
@@ -474,105 +497,127 @@ impl Policy {
             if !harmless && let Some(why) = self.hidden_by(word, usage, cwds) {
                 ruling.firm(why);
             }
-            if usage == FileUse::Writes || ARCHIVERS.contains(&name) {
+            if usage == ProgramFileUse::Writes || ARCHIVERS.contains(&name) {
                 let text = format!("cannot resolve the file {} in advance", word.raw);
-                ruling.soft(Reason::new(text));
+                ruling.soft(PermissionReason::new(text));
             }
             for path in matches(word, cwds, &self.home) {
-                let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+                let place = ResolvedPath::of(&path.to_string_lossy(), &self.project, &self.home);
                 if let Some(rule) = self.denying("Read", &place).filter(|_| !harmless) {
                     let text =
                         format!("reading a file that {} matches is denied by rule", word.raw);
-                    ruling.firm(Reason::of(text, rule));
+                    ruling.firm(PermissionReason::of(text, rule));
                 }
             }
         }
         for text in texts {
             for cwd in cwds {
-                let place = Place::of(&text, cwd, &self.home);
+                let place = ResolvedPath::of(&text, cwd, &self.home);
                 self.named_file(&place, name, usage, ruling);
             }
         }
     }
 
-    pub(super) fn denying(&self, tool: &'static str, place: &Place) -> Option<&Rule> {
-        let fits = |rule: &&Rule| matches!(rule.what, What::Paths(_)) && rule.fits_file(place);
-        self.rules_of(Kind::Deny, tool).find(fits)
+    pub(super) fn denying(
+        &self,
+        tool: &'static str,
+        place: &ResolvedPath,
+    ) -> Option<&PermissionRule> {
+        let fits = |rule: &&PermissionRule| {
+            matches!(rule.what, RuleTarget::Paths(_)) && rule.fits_file(place)
+        };
+        self.rules_of(RuleKind::Deny, tool).find(fits)
     }
 
-    fn named_file(&self, place: &Place, name: &str, usage: FileUse, ruling: &mut Ruling) {
+    fn named_file(
+        &self,
+        place: &ResolvedPath,
+        name: &str,
+        usage: ProgramFileUse,
+        ruling: &mut PermissionFindings,
+    ) {
         let shown = place.written.display();
-        let fits = |rule: &&Rule| matches!(rule.what, What::Paths(_)) && rule.fits_file(place);
+        let fits = |rule: &&PermissionRule| {
+            matches!(rule.what, RuleTarget::Paths(_)) && rule.fits_file(place)
+        };
         if let Some(rule) = self.denying("Read", place) {
-            ruling.deny(Reason::of(format!("a rule denies reading {shown}"), rule));
+            ruling.deny(PermissionReason::of(
+                format!("a rule denies reading {shown}"),
+                rule,
+            ));
         }
-        if let Some(rule) = self.rules_of(Kind::Ask, "Read").find(fits) {
+        if let Some(rule) = self.rules_of(RuleKind::Ask, "Read").find(fits) {
             let text = format!("an ask rule matches reading {shown}");
-            ruling.firm(Reason::of(text, rule));
+            ruling.firm(PermissionReason::of(text, rule));
         }
         // A folder whose content is denied, to a program that may go through it.
-        let inside = || Place {
+        let inside = || ResolvedPath {
             written: place.written.join("x"),
             real: place.real.as_ref().map(|real| real.join("x")),
         };
-        let edits = usage != FileUse::Looks;
+        let edits = usage != ProgramFileUse::Looks;
         if !NO_FILES.contains(&name) && place.written.is_dir() {
             let read = self.denying("Read", &inside());
             let edit = self.denying("Edit", &inside()).filter(|_| edits);
             if let Some(rule) = read.or(edit) {
                 let text = format!("files in {shown} are denied by rule");
-                ruling.firm(Reason::of(text, rule));
+                ruling.firm(PermissionReason::of(text, rule));
             }
         }
         if !edits {
             return;
         }
         match (self.denying("Edit", place), usage) {
-            (Some(rule), FileUse::Writes) => {
+            (Some(rule), ProgramFileUse::Writes) => {
                 let text = format!("writing to {shown} is denied by rule");
-                ruling.deny(Reason::of(text, rule));
+                ruling.deny(PermissionReason::of(text, rule));
             }
             (Some(rule), _) => {
                 let text = format!("`{name}` may write to {shown}, which is denied by rule");
-                ruling.firm(Reason::of(text, rule));
+                ruling.firm(PermissionReason::of(text, rule));
             }
             (None, _) => {}
         }
-        if let Some(rule) = self.rules_of(Kind::Ask, "Edit").find(fits)
-            && usage == FileUse::Writes
+        if let Some(rule) = self.rules_of(RuleKind::Ask, "Edit").find(fits)
+            && usage == ProgramFileUse::Writes
         {
             let text = format!("an ask rule matches writing to {shown}");
-            ruling.firm(Reason::of(text, rule));
+            ruling.firm(PermissionReason::of(text, rule));
         }
         if let Some(part) = protected(place, &self.work) {
-            ruling.soft(Reason::new(format!(
+            ruling.soft(PermissionReason::new(format!(
                 "{shown} is protected: {part} can make other programs run commands"
             )));
         }
     }
 
     /// Whether a word that is not known yet could be a file that a rule denies.
-    fn hidden_by(&self, word: &Word, usage: FileUse, cwds: &[PathBuf]) -> Option<Reason> {
-        let edits = usage != FileUse::Looks;
+    fn hidden_by(
+        &self,
+        word: &ShellWord,
+        usage: ProgramFileUse,
+        cwds: &[PathBuf],
+    ) -> Option<PermissionReason> {
+        let edits = usage != ProgramFileUse::Looks;
         let rules = [(true, "Read"), (edits, "Edit")]
             .into_iter()
             .filter(|(does, _)| *does)
-            .flat_map(|(_, tool)| self.rules_of(Kind::Deny, tool));
+            .flat_map(|(_, tool)| self.rules_of(RuleKind::Deny, tool));
         let mut could = rules.filter(|rule| match &rule.what {
-            What::Paths(paths) => paths.could_be(word, cwds, &self.home),
+            RuleTarget::Paths(paths) => paths.could_be(word, cwds, &self.home),
             _ => false,
         });
         let text = format!(
             "cannot resolve {} in advance, and a deny rule may match it",
             word.raw
         );
-        could.next().map(|rule| Reason::of(text, rule))
+        could.next().map(|rule| PermissionReason::of(text, rule))
     }
 }
 
 /// Every path that a word may mean to the program that gets it: the word itself, and what stands
 /// in it behind an option (`-f.env`, `--file=.env`), an `@`, or a revision (`HEAD:.env`).
-pub(super) fn spellings(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
+pub(super) fn spellings(word: &ShellWord, cwds: &[PathBuf], home: &Path) -> Vec<String> {
     if word.is_open() {
         return expanded(word, cwds, home);
     }
@@ -619,17 +664,18 @@ fn is_part_of_name(c: char) -> bool {
 }
 
 /// `$PWD/x`, `"$HOME/x"` and `$(pwd)/x`, whose text is known all the same.
-fn expanded(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
+fn expanded(word: &ShellWord, cwds: &[PathBuf], home: &Path) -> Vec<String> {
     // An opening quote is a piece without text.
-    let is_quote = |piece: &&Piece| matches!(piece, Piece::Text(text) if text.is_empty());
+    let is_quote =
+        |piece: &&ShellWordPart| matches!(piece, ShellWordPart::Text(text) if text.is_empty());
     let mut rest = word.pieces.iter().skip_while(is_quote);
-    let Some(Piece::Hole { .. }) = rest.next() else {
+    let Some(ShellWordPart::Hole { .. }) = rest.next() else {
         return Vec::new();
     };
     let mut behind = String::new();
     for piece in rest {
         match piece {
-            Piece::Text(text) => behind.push_str(text),
+            ShellWordPart::Text(text) => behind.push_str(text),
             _ => return Vec::new(),
         }
     }
@@ -656,14 +702,14 @@ pub(super) fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
 }
 
 /// Files that a pattern in the last name of a word means now; links among them may lead elsewhere.
-fn matches(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+fn matches(word: &ShellWord, cwds: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut text = String::new();
     for piece in &word.pieces {
         match piece {
-            Piece::Text(part) => text.push_str(part),
-            Piece::Home => text.push_str(&home.to_string_lossy()),
-            Piece::Glob(c) => text.push(*c),
-            Piece::Hole { .. } => return Vec::new(),
+            ShellWordPart::Text(part) => text.push_str(part),
+            ShellWordPart::Home => text.push_str(&home.to_string_lossy()),
+            ShellWordPart::Glob(c) => text.push(*c),
+            ShellWordPart::Hole { .. } => return Vec::new(),
         }
     }
     let (folder, pattern) = match text.rfind('/') {

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::command_texts::{known_text, program, raw_path, shown};
 use super::git_command::GitCommand;
-use super::programs::{RUNNERS, stripped};
-use super::texts::{known_text, program, raw_path, shown};
-use super::{Cwds, Policy};
+use super::known_programs::{RUNNERS, stripped};
+use super::{Cwds, PermissionPolicy};
 use crate::permission::git_repository;
-use crate::permission::path::{Place, real};
-use crate::permission::shell::{Part, Script, Word};
+use crate::permission::path::{ResolvedPath, real};
+use crate::permission::shell_parser::{ShellCommandPart, ShellScript, ShellWord};
 
 /// Programs that run git where they stand.
 const RUN_GIT: &[&str] = &["gh", "gitk", "gitui", "glab", "hub", "jj", "lazygit", "tig"];
@@ -16,9 +16,9 @@ const RUN_GIT: &[&str] = &["gh", "gitk", "gitui", "glab", "hub", "jj", "lazygit"
 /// Other systems of the kind of git.
 const OTHER_SYSTEMS: &[&str] = &["bzr", "brz", "darcs", "fossil", "hg", "sl"];
 
-impl Policy {
+impl PermissionPolicy {
     /// All folders a part may run in: the first, and in a loop those that any part goes to.
-    pub(super) fn first_cwds(&self, script: &Script, from: &[PathBuf]) -> Cwds {
+    pub(super) fn first_cwds(&self, script: &ShellScript, from: &[PathBuf]) -> Cwds {
         let mut cwds = Some(from.to_vec());
         if !script.repeats {
             return cwds;
@@ -37,7 +37,7 @@ impl Policy {
     }
 
     /// Whether a part goes to another folder than the one we stand in and the project's.
-    pub(super) fn moves(&self, part: &Part, cwd: &Path) -> bool {
+    pub(super) fn moves(&self, part: &ShellCommandPart, cwd: &Path) -> bool {
         let start = stripped(&part.words).unwrap_or(0);
         let Some(name) = part.words.get(start).map(program) else {
             return false;
@@ -45,7 +45,7 @@ impl Policy {
         match (name.as_str(), &part.words[start + 1..]) {
             ("cd", [target]) if !target.is_open() => {
                 let text = raw_path(target);
-                let place = Place::of(&text, cwd, &self.home);
+                let place = ResolvedPath::of(&text, cwd, &self.home);
                 let here = [real(cwd), real(&self.project)];
                 text.is_empty() || text.starts_with('-') || !here.contains(&place.real)
             }
@@ -55,7 +55,7 @@ impl Policy {
     }
 
     /// `cd` within the project needs no rule.
-    pub(super) fn allows_move(&self, name: &str, words: &[Word], cwds: &Cwds) -> bool {
+    pub(super) fn allows_move(&self, name: &str, words: &[ShellWord], cwds: &Cwds) -> bool {
         let (Some(cwds), [_, target], "cd") = (cwds, words, name) else {
             return false;
         };
@@ -64,13 +64,18 @@ impl Policy {
             return false;
         }
         cwds.iter().all(|cwd| {
-            let place = Place::of(&text, cwd, &self.home);
+            let place = ResolvedPath::of(&text, cwd, &self.home);
             self.work.iter().any(|folder| place.is_within(folder))
         })
     }
 
     /// Why git here would use another repository than the project's, and run what that names.
-    pub(super) fn git_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+    pub(super) fn git_elsewhere(
+        &self,
+        words: &[ShellWord],
+        cwds: &Cwds,
+        moved: bool,
+    ) -> Option<String> {
         let runs = words
             .first()
             .is_some_and(|word| RUNNERS.contains(&program(word).as_str()));
@@ -93,12 +98,12 @@ impl Policy {
     fn other_elsewhere(
         &self,
         name: &str,
-        words: &[Word],
+        words: &[ShellWord],
         cwds: &Cwds,
         moved: bool,
     ) -> Option<String> {
         const ELSEWHERE: &[&str] = &["-R", "--rep", "--cw", "--conf", "--ignore"];
-        let leaves = |word: &&Word| {
+        let leaves = |word: &&ShellWord| {
             let text = known_text(word);
             ELSEWHERE.iter().any(|option| text.starts_with(option))
         };
@@ -115,7 +120,7 @@ impl Policy {
         is_shipped.then(|| format!("the repository of `{name}` lies among the files of another"))
     }
 
-    fn git_call_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+    fn git_call_elsewhere(&self, words: &[ShellWord], cwds: &Cwds, moved: bool) -> Option<String> {
         let (folders, option) = GitCommand::read(words).elsewhere();
         if let Some(option) = option {
             return Some(format!(
@@ -139,7 +144,7 @@ impl Policy {
                 if folder.is_open() {
                     return Some(format!("cannot resolve `git -C {}` in advance", folder.raw));
                 }
-                let place = Place::of(&raw_path(folder), &at, &self.home);
+                let place = ResolvedPath::of(&raw_path(folder), &at, &self.home);
                 at = place.real.unwrap_or(place.written);
             }
             if at != from && Some(&at) != project.as_ref() {
@@ -151,7 +156,7 @@ impl Policy {
 }
 
 /// What stands behind the options of `cd`.
-fn behind_options(words: &[Word]) -> &[Word] {
+fn behind_options(words: &[ShellWord]) -> &[ShellWord] {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         match word.text().as_deref() {
@@ -164,7 +169,7 @@ fn behind_options(words: &[Word]) -> &[Word] {
 }
 
 /// What `cd` does to where the next parts run.
-pub(super) fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
+pub(super) fn follow(part: &ShellCommandPart, cwds: &mut Cwds, home: &Path) {
     let start = stripped(&part.words).unwrap_or(0);
     let Some(name) = part.words.get(start).map(shown) else {
         return;
@@ -193,7 +198,7 @@ pub(super) fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
     // The shell goes by the text, the system by links; both are possible.
     let moved: Vec<PathBuf> = known
         .iter()
-        .map(|cwd| Place::of(&text, cwd, home))
+        .map(|cwd| ResolvedPath::of(&text, cwd, home))
         .flat_map(|place| place.real.into_iter().chain([place.written]))
         .collect();
     for cwd in moved {

@@ -11,9 +11,9 @@ const COLUMNS: usize = 500;
 
 /// Whether there is one.
 #[derive(Debug)]
-pub struct Any(pub bool);
+pub struct AnyMatchSink(pub bool);
 
-impl Sink for Any {
+impl Sink for AnyMatchSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, _: &SinkMatch<'_>) -> io::Result<bool> {
@@ -24,12 +24,12 @@ impl Sink for Any {
 
 /// How many there are, several on a line too.
 #[derive(Debug)]
-pub struct Count<'a> {
+pub struct MatchCountSink<'a> {
     pub matcher: &'a RegexMatcher,
     pub count: u64,
 }
 
-impl Sink for Count<'_> {
+impl Sink for MatchCountSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -45,7 +45,7 @@ impl Sink for Count<'_> {
 
 /// The lines, as `rg` writes them.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct MatchLines {
     pub numbers: bool,
     pub only: bool,
     pub skip: usize,
@@ -61,7 +61,7 @@ pub struct Lines {
     any: bool,
 }
 
-impl Lines {
+impl MatchLines {
     /// The next file, with the name that stands before its lines.
     pub fn next(&mut self, name: Option<String>) {
         self.name = name;
@@ -72,8 +72,8 @@ impl Lines {
         self.out.len() >= self.most || self.is_cut
     }
 
-    pub fn sink<'a>(&'a mut self, matcher: &'a RegexMatcher) -> LinesSink<'a> {
-        LinesSink {
+    pub fn sink<'a>(&'a mut self, matcher: &'a RegexMatcher) -> MatchLinesSink<'a> {
+        MatchLinesSink {
             lines: self,
             matcher,
         }
@@ -118,12 +118,12 @@ impl Lines {
 
 /// Writes one file's lines.
 #[derive(Debug)]
-pub struct LinesSink<'a> {
-    lines: &'a mut Lines,
+pub struct MatchLinesSink<'a> {
+    lines: &'a mut MatchLines,
     matcher: &'a RegexMatcher,
 }
 
-impl Sink for LinesSink<'_> {
+impl Sink for MatchLinesSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -162,7 +162,7 @@ impl Sink for LinesSink<'_> {
     }
 }
 
-impl LinesSink<'_> {
+impl MatchLinesSink<'_> {
     /// Groups of lines of two files are parted as those of one.
     fn between(&mut self, searcher: &Searcher) {
         let around = searcher.before_context() + searcher.after_context() > 0;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{LARGEST, Unread, size};
+use super::{FileReadError, LARGEST, size};
 use crate::file;
-use crate::tool::{Outcome, Scene};
+use crate::tool::{ToolContext, ToolOutcome};
 
 /// A notebook with pictures in it may be large; what the model is told may not.
 const FILE: u64 = 64 << 20;
@@ -14,11 +14,11 @@ const FILE: u64 = 64 << 20;
 /// What is told of one text output.
 const OUTPUT: usize = 10_000;
 
-pub fn read(path: &Path, scene: &Scene<'_>) -> Result<Outcome, Unread> {
+pub fn read(path: &Path, scene: &ToolContext<'_>) -> Result<ToolOutcome, FileReadError> {
     let bytes = file::read(path, FILE)?;
     let shown = path.display().to_string();
     let Ok(notebook) = serde_json::from_slice::<Value>(&bytes) else {
-        return Ok(Outcome::failed(format!(
+        return Ok(ToolOutcome::failed(format!(
             "cannot read {shown}: not a notebook, or a broken one"
         )));
     };
@@ -27,13 +27,13 @@ pub fn read(path: &Path, scene: &Scene<'_>) -> Result<Outcome, Unread> {
         .unwrap_or("python");
     let none = Vec::new();
     let cells = notebook["cells"].as_array().unwrap_or(&none);
-    let mut blocks = Blocks::default();
+    let mut blocks = NotebookBlocks::default();
     let mut listed = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
         listed.push(tell(cell, at, language, &mut blocks));
     }
     if blocks.size > LARGEST as usize {
-        return Ok(Outcome::failed(format!(
+        return Ok(ToolOutcome::failed(format!(
             "Notebook content ({}) exceeds maximum allowed size ({}). Use Bash with jq to read single cells: jq '.cells[0]' '{shown}'",
             size(blocks.size as u64),
             size(LARGEST)
@@ -41,7 +41,7 @@ pub fn read(path: &Path, scene: &Scene<'_>) -> Result<Outcome, Unread> {
     }
     scene.host.kept().saw(path, &bytes);
     let file = json!({"filePath": shown, "cells": listed});
-    Ok(Outcome::blocks(
+    Ok(ToolOutcome::blocks(
         blocks.done(),
         json!({"type": "notebook", "file": file}),
     ))
@@ -49,13 +49,13 @@ pub fn read(path: &Path, scene: &Scene<'_>) -> Result<Outcome, Unread> {
 
 /// Texts that follow each other are one block.
 #[derive(Default)]
-struct Blocks {
+struct NotebookBlocks {
     all: Vec<Value>,
     text: String,
     size: usize,
 }
 
-impl Blocks {
+impl NotebookBlocks {
     fn text(&mut self, text: &str) {
         self.size += text.len();
         self.text += text;
@@ -85,7 +85,7 @@ impl Blocks {
     }
 }
 
-fn tell(cell: &Value, at: usize, language: &str, blocks: &mut Blocks) -> Value {
+fn tell(cell: &Value, at: usize, language: &str, blocks: &mut NotebookBlocks) -> Value {
     let id = cell_id(cell, at);
     let kind = cell["cell_type"].as_str().unwrap_or("code");
     let source = joined(&cell["source"]);
@@ -122,7 +122,7 @@ pub fn cell_id(cell: &Value, at: usize) -> String {
     id.map_or_else(|| format!("cell-{at}"), str::to_owned)
 }
 
-fn output_of(output: &Value, blocks: &mut Blocks) -> Value {
+fn output_of(output: &Value, blocks: &mut NotebookBlocks) -> Value {
     let kind = output["output_type"].as_str().unwrap_or("stream");
     let text = match kind {
         "stream" => joined(&output["text"]),

@@ -6,20 +6,20 @@ use unspool_net::reqwest::Url;
 
 /// What is allowed. Tests speak to this machine without TLS; nobody else does.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct AddressRules {
     upgrade: bool,
     may: fn(IpAddr) -> bool,
 }
 
-impl Rules {
+impl AddressRules {
     /// Only what everybody can reach, and only over TLS.
-    pub const PUBLIC: Rules = Rules {
+    pub const PUBLIC: AddressRules = AddressRules {
         upgrade: true,
         may: is_public,
     };
 
     #[cfg(test)]
-    pub const ANY: Rules = Rules {
+    pub const ANY: AddressRules = AddressRules {
         upgrade: false,
         may: |_| true,
     };
@@ -190,15 +190,15 @@ mod tests {
             "http://0/",
             "http://[::ffff:127.0.0.1]/",
         ] {
-            let url = Rules::PUBLIC.address(url).unwrap();
-            let refused = Rules::PUBLIC.resolve(&url).unwrap_err();
+            let url = AddressRules::PUBLIC.address(url).unwrap();
+            let refused = AddressRules::PUBLIC.resolve(&url).unwrap_err();
             assert!(refused.contains("private network"), "{url}: {refused}");
         }
     }
 
     #[test]
     fn an_address_becomes_one_with_tls_and_without_secrets() {
-        let address = |text| Rules::PUBLIC.address(text).map(String::from);
+        let address = |text| AddressRules::PUBLIC.address(text).map(String::from);
         assert_eq!(address("http://a.b/c#d"), Ok("https://a.b/c".into()));
         for bad in ["ftp://a", "file:///etc/passwd", "x", "https://u:p@a.b", ""] {
             assert!(address(bad).is_err(), "{bad}");

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unspool_agent::driver::{Asked, Command, Notice};
-use unspool_agent::more::{More, Offer, Server};
-use unspool_agent::stop::Stop;
-use unspool_agent::tool::{Call, Outcome};
+use unspool_agent::driver::{QuestionKind, SessionCommand, SessionNotice};
+use unspool_agent::mcp_tools::{McpServerStatus, McpTools, OfferedTool};
+use unspool_agent::stop::StopSignal;
+use unspool_agent::tool::{ToolCallRequest, ToolOutcome};
 use unspool_testkit::model::{Answer as Said, Step, call, text, thinking};
 
 use super::Trial;
@@ -70,12 +70,12 @@ pub const ALL: &[Phase] = &[
         let answer = Said::blocks(&[thinking("so and so"), text("never")]);
         trial.plays([answer.before(4, Step::Gate("gate"))]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::Thinking(_)));
+        trial.hears(|notice| matches!(notice, SessionNotice::Thinking(_)));
     }),
     phase("in text", |trial| {
         trial.plays([Said::text("so and so").before(4, Step::Gate("gate"))]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::Text(_)));
+        trial.hears(|notice| matches!(notice, SessionNotice::Text(_)));
     }),
     phase("in the input of a call", |trial| {
         let blocks = [text("I look."), trial.bash("toolu_1", ": > later")];
@@ -97,21 +97,21 @@ pub const ALL: &[Phase] = &[
         let blocks = [trial.bash("toolu_1", ": > later"), text("and so on")];
         trial.plays([Said::blocks(&blocks).before(8, Step::Gate("gate"))]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::Text(_)));
+        trial.hears(|notice| matches!(notice, SessionNotice::Text(_)));
     }),
     phase("with a prompt that waits", |trial| {
         trial.plays([Said::text("so and so").before(4, Step::Gate("gate"))]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::Text(_)));
+        trial.hears(|notice| matches!(notice, SessionNotice::Text(_)));
         trial.desk.say("two");
-        trial.hears(|notice| matches!(notice, Notice::Queued(1)));
+        trial.hears(|notice| matches!(notice, SessionNotice::Queued(1)));
     }),
     phase("at the end of an answer with calls", |trial| {
         let slow = trial.bash("toolu_1", "sleep MARK; : > later");
         trial.plays([Said::blocks(&[text("I look."), slow])]);
         trial.desk.say("one");
         trial.hears(
-            |notice| matches!(notice, Notice::Raw(event) if event["type"] == "message_stop"),
+            |notice| matches!(notice, SessionNotice::Raw(event) if event["type"] == "message_stop"),
         );
     }),
     phase("between results and the next request", |trial| {
@@ -119,7 +119,7 @@ pub const ALL: &[Phase] = &[
         let never = Said::text("never").before(0, Step::Gate("gate"));
         trial.plays([Said::blocks(&[quick]), never]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::CallEnded { .. }));
+        trial.hears(|notice| matches!(notice, SessionNotice::CallEnded { .. }));
     }),
     phase("a tool that only reads", |trial| {
         let search = call("toolu_1", "WebSearch", json!({"query": "weather"}));
@@ -157,7 +157,11 @@ pub const ALL: &[Phase] = &[
         ..phase("permission asked", |trial| {
             trial.plays([Said::blocks(&[trial.bash("toolu_1", ": > later")])]);
             trial.desk.say("one");
-            trial.hears(|notice| asks(notice, |what| matches!(what, Asked::Permission { .. })));
+            trial.hears(|notice| {
+                asks(notice, |what| {
+                    matches!(what, QuestionKind::Permission { .. })
+                })
+            });
         })
     },
     phase("a question asked", |trial| {
@@ -167,13 +171,13 @@ pub const ALL: &[Phase] = &[
         let input = json!({"questions": [question]});
         trial.plays([Said::blocks(&[call("toolu_1", "AskUserQuestion", input)])]);
         trial.desk.say("one");
-        trial.hears(|notice| asks(notice, |what| *what == Asked::Question));
+        trial.hears(|notice| asks(notice, |what| *what == QuestionKind::Question));
     }),
     phase("a plan shown", |trial| {
         let input = json!({"plan": "Do it."});
         trial.plays([Said::blocks(&[call("toolu_1", "ExitPlanMode", input)])]);
         trial.desk.say("one");
-        trial.hears(|notice| asks(notice, |what| *what == Asked::Plan));
+        trial.hears(|notice| asks(notice, |what| *what == QuestionKind::Plan));
     }),
     hooked(
         "hook before a call",
@@ -243,7 +247,7 @@ pub const ALL: &[Phase] = &[
             |mark| hook("SessionStart", &format!("sleep {mark}")),
             |trial| {
                 trial.desk.say("one");
-                trial.hears(|notice| matches!(notice, Notice::Queued(1)));
+                trial.hears(|notice| matches!(notice, SessionNotice::Queued(1)));
                 trial.made("hooked");
             },
         )
@@ -256,7 +260,10 @@ pub const ALL: &[Phase] = &[
             |trial| {
                 trial.desk.say("one");
                 trial.desk.ended();
-                trial.desk.handle.send(Command::Compact { words: None });
+                trial
+                    .desk
+                    .handle
+                    .send(SessionCommand::Compact { words: None });
                 trial.made("hooked");
             },
         )
@@ -265,7 +272,7 @@ pub const ALL: &[Phase] = &[
         let busy = Said::fails("529 Overloaded", "overloaded_error", "not now");
         trial.plays([busy.header("retry-after", "50")]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::Retry { .. }));
+        trial.hears(|notice| matches!(notice, SessionNotice::Retry { .. }));
     }),
     Phase {
         told: false,
@@ -273,7 +280,10 @@ pub const ALL: &[Phase] = &[
             trial.desk.say("one");
             trial.desk.ended();
             trial.plays([Said::text("never").before(3, Step::Gate("gate"))]);
-            trial.desk.handle.send(Command::Compact { words: None });
+            trial
+                .desk
+                .handle
+                .send(SessionCommand::Compact { words: None });
             trial.gate();
         })
     },
@@ -304,7 +314,7 @@ pub const ALL: &[Phase] = &[
             json!({}),
         )])]);
         trial.desk.say("one");
-        trial.hears(|notice| matches!(notice, Notice::CallBegan(_)));
+        trial.hears(|notice| matches!(notice, SessionNotice::CallBegan(_)));
     }),
 ];
 
@@ -313,24 +323,24 @@ fn agent() -> Value {
     call("toolu_1", "Agent", input)
 }
 
-fn asks(notice: &Notice, passes: impl Fn(&Asked) -> bool) -> bool {
-    matches!(notice, Notice::Ask { what, .. } if passes(what))
+fn asks(notice: &SessionNotice, passes: impl Fn(&QuestionKind) -> bool) -> bool {
+    matches!(notice, SessionNotice::Ask { what, .. } if passes(what))
 }
 
-fn is_delta(notice: &Notice, kind: &str) -> bool {
-    matches!(notice, Notice::Raw(event) if event["delta"]["type"] == kind)
+fn is_delta(notice: &SessionNotice, kind: &str) -> bool {
+    matches!(notice, SessionNotice::Raw(event) if event["delta"]["type"] == kind)
 }
 
-fn is_event(notice: &Notice, kind: &str, index: u64) -> bool {
-    matches!(notice, Notice::Raw(event) if event["type"] == kind && event["index"] == index)
+fn is_event(notice: &SessionNotice, kind: &str, index: u64) -> bool {
+    matches!(notice, SessionNotice::Raw(event) if event["type"] == kind && event["index"] == index)
 }
 
 /// A server whose only tool waits until it is stopped.
 pub struct Slow;
 
-impl More for Slow {
-    fn offers(&self) -> Vec<Offer> {
-        vec![Offer {
+impl McpTools for Slow {
+    fn offers(&self) -> Vec<OfferedTool> {
+        vec![OfferedTool {
             name: "mcp__slow__wait".to_owned(),
             description: "Waits.".to_owned(),
             schema: json!({"type": "object", "properties": {}}),
@@ -338,14 +348,14 @@ impl More for Slow {
         }]
     }
 
-    fn servers(&self) -> Vec<Server> {
+    fn servers(&self) -> Vec<McpServerStatus> {
         Vec::new()
     }
 
-    fn run(&self, _: &Call, stop: &Stop) -> Outcome {
+    fn run(&self, _: &ToolCallRequest, stop: &StopSignal) -> ToolOutcome {
         match stop.wait(Duration::from_secs(600)) {
-            true => Outcome::failed("It was stopped."),
-            false => Outcome::failed("Nobody stopped it."),
+            true => ToolOutcome::failed("It was stopped."),
+            false => ToolOutcome::failed("Nobody stopped it."),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::output::Form;
+use super::chat_output::ChatOutputFormat;
 use crate::commands::browse::is_screen;
 
 /// Arguments of `chat`.
@@ -37,7 +37,7 @@ pub struct ChatArgs {
         default_value = "text",
         help_heading = "Input and output"
     )]
-    pub output_format: Form,
+    pub output_format: ChatOutputFormat,
 
     /// Input format: text, or one JSON object per line
     #[arg(
@@ -47,7 +47,7 @@ pub struct ChatArgs {
         default_value = "text",
         help_heading = "Input and output"
     )]
-    pub input_format: InputForm,
+    pub input_format: ChatInputFormat,
 
     /// Include partial messages as they arrive (with stream-json)
     #[arg(long, help_heading = "Input and output")]
@@ -172,13 +172,13 @@ pub struct ChatArgs {
 impl ChatArgs {
     /// Whether nobody sits there to talk.
     pub(super) fn is_alone(&self) -> bool {
-        self.print || !is_screen() || self.input_format != InputForm::Text
+        self.print || !is_screen() || self.input_format != ChatInputFormat::Text
     }
 }
 
 /// How prompts come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum InputForm {
+pub enum ChatInputFormat {
     /// Plain text
     #[default]
     Text,

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use unspool_store::own_file;
 
-use crate::failure::Failure;
-use crate::world::World;
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Writes the unit of this system and says how to enable it.
-pub fn run(world: &World) -> Result<(), Failure> {
+pub fn run(world: &CommandContext) -> Result<(), CommandFailure> {
     let program = std::env::current_exe()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let home = world.home.clone().ok_or_else(|| world.no_home())?;
@@ -30,12 +30,12 @@ pub fn run(world: &World) -> Result<(), Failure> {
         )
     } else {
         return Err(
-            Failure::failed("installing is supported for systemd and launchd only")
+            CommandFailure::failed("installing is supported for systemd and launchd only")
                 .hint("configure your system to start `unspool daemon run` at login"),
         );
     }?;
     own_file::replace(&unit.path, unit.text.as_bytes())
-        .map_err(|why| Failure::failed(format!("`{}`: {why}", unit.path.display())))?;
+        .map_err(|why| CommandFailure::failed(format!("`{}`: {why}", unit.path.display())))?;
     world
         .ui
         .printed(|out| Ok(writeln!(out, "{}", unit.path.display())?))?;
@@ -43,19 +43,23 @@ pub fn run(world: &World) -> Result<(), Failure> {
     Ok(())
 }
 
-struct Unit {
+struct ServiceUnit {
     path: PathBuf,
     text: String,
     enable: String,
 }
 
-fn systemd(config: &Path, program: &Path, kept: &[(&str, String)]) -> Result<Unit, Failure> {
+fn systemd(
+    config: &Path,
+    program: &Path,
+    kept: &[(&str, String)],
+) -> Result<ServiceUnit, CommandFailure> {
     let program = quoted(&text(program)?);
     let environment: String = kept
         .iter()
         .map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}"))))
         .collect();
-    Ok(Unit {
+    Ok(ServiceUnit {
         path: config.join("systemd/user/unspool.service"),
         text: format!(
             "[Unit]
@@ -81,7 +85,11 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('%', "%%").replace('$', "$$"))
 }
 
-fn launchd(home: &Path, program: &Path, kept: &[(&str, String)]) -> Result<Unit, Failure> {
+fn launchd(
+    home: &Path,
+    program: &Path,
+    kept: &[(&str, String)],
+) -> Result<ServiceUnit, CommandFailure> {
     const LABEL: &str = "io.github.unspool";
     let program = escaped(&text(program)?);
     let path = home.join(format!("Library/LaunchAgents/{LABEL}.plist"));
@@ -89,7 +97,7 @@ fn launchd(home: &Path, program: &Path, kept: &[(&str, String)]) -> Result<Unit,
         .iter()
         .map(|(name, value)| format!("    <key>{name}</key><string>{}</string>\n", escaped(value)))
         .collect();
-    Ok(Unit {
+    Ok(ServiceUnit {
         text: format!(
             r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -122,11 +130,11 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
+fn text(path: &Path) -> Result<String, CommandFailure> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
     let text = text.map(str::to_owned);
     text.ok_or_else(|| {
-        Failure::failed(format!(
+        CommandFailure::failed(format!(
             "`{}` cannot be used in a service file",
             path.display()
         ))

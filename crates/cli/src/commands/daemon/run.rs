@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use unspool_live::Live;
+use unspool_live::LiveSessions;
 use unspool_model::time::Time;
-use unspool_show::amount;
+use unspool_show::format;
 use unspool_show::wire::live::DaemonRow;
+use unspool_store::append_log::AppendLog;
 use unspool_store::own_file;
-use unspool_store::trail::Trail;
 
-use crate::commands::hook::detach;
+use crate::app_dirs::AppDirs;
+use crate::command_context::{self, CommandContext};
+use crate::commands::hook::detached_process;
 use crate::commands::serve;
-use crate::failure::Failure;
-use crate::live::server::{self, Desk};
-use crate::live::{self, client};
+use crate::failure::CommandFailure;
+use crate::live::daemon_server::{self, DaemonState};
+use crate::live::{self, daemon_client};
 use crate::notify;
-use crate::own::Own;
-use crate::world::{self, World};
 
 /// How long a daemon may take to answer for the first time.
 const BEGINS: Duration = Duration::from_secs(20);
@@ -36,23 +36,23 @@ const STEP: Duration = Duration::from_millis(20);
 /// So large a log is put aside.
 const LOG: u64 = 1 << 20;
 
-fn log_path(own: &Own) -> PathBuf {
+fn log_path(own: &AppDirs) -> PathBuf {
     own.data.join("daemon.log")
 }
 
-fn log(own: &Own, text: &str) {
+fn log(own: &AppDirs, text: &str) {
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S");
     // Where nothing can be written, nobody can be told.
-    let _ = Trail::new(log_path(own), LOG).add(&format!("{now} {text}"));
+    let _ = AppendLog::new(log_path(own), LOG).add(&format!("{now} {text}"));
 }
 
 /// Starts a daemon and waits until it answers.
-pub fn start(world: &World) -> Result<(), Failure> {
-    if server::is_claimed(&world.own) {
-        let known = client::health(&world.own).map(|row| row.pid);
-        return Err(server::taken(
-            known.or_else(|| server::holder(&server::lock_path(&world.own))),
-        ));
+pub fn start(world: &CommandContext) -> Result<(), CommandFailure> {
+    if daemon_server::is_claimed(&world.own) {
+        let known = daemon_client::health(&world.own).map(|row| row.pid);
+        return Err(daemon_server::taken(known.or_else(|| {
+            daemon_server::holder(&daemon_server::lock_path(&world.own))
+        })));
     }
     let mut arguments: Vec<OsString> = Vec::new();
     for dir in &world.dirs {
@@ -64,38 +64,43 @@ pub fn start(world: &World) -> Result<(), Failure> {
     let path = log_path(&world.own);
     // What it says when it cannot go on belongs to what it said before.
     let errors = own_file::append(&path);
-    let child = detach::start_with(&arguments, errors.ok())?;
+    let child = detached_process::start_with(&arguments, errors.ok())?;
     let row = await_answer(world, child)?;
     say(world, &row)
 }
 
-fn await_answer(world: &World, mut child: std::process::Child) -> Result<DaemonRow, Failure> {
+fn await_answer(
+    world: &CommandContext,
+    mut child: std::process::Child,
+) -> Result<DaemonRow, CommandFailure> {
     let end = Instant::now() + BEGINS;
     let path = log_path(&world.own);
     let hint = format!("see the log `{}`", path.display());
     while Instant::now() < end {
-        if let Some(row) = client::health(&world.own).filter(|row| row.pid == child.id()) {
+        if let Some(row) = daemon_client::health(&world.own).filter(|row| row.pid == child.id()) {
             return Ok(row);
         }
         if child.try_wait()?.is_some() {
-            let last = Trail::new(path, LOG).last(64 << 10).unwrap_or_default();
+            let last = AppendLog::new(path, LOG).last(64 << 10).unwrap_or_default();
             let last = last.iter().rev().find(|line| line.starts_with("Error"));
             let why = last.map_or_else(String::new, |line| line.replacen("Error", "", 1));
-            return Err(Failure::failed(format!("the daemon did not start{why}")).hint(hint));
+            return Err(
+                CommandFailure::failed(format!("the daemon did not start{why}")).hint(hint),
+            );
         }
         std::thread::sleep(STEP);
     }
-    Err(Failure::failed("the daemon does not respond").hint(hint))
+    Err(CommandFailure::failed("the daemon does not respond").hint(hint))
 }
 
 /// Stops the daemon, and does not return before it is gone.
-pub fn stop(world: &World) -> Result<(), Failure> {
+pub fn stop(world: &CommandContext) -> Result<(), CommandFailure> {
     let own = &world.own;
-    if !server::is_claimed(own) {
-        return Err(Failure::nothing("the daemon is not running"));
+    if !daemon_server::is_claimed(own) {
+        return Err(CommandFailure::nothing("the daemon is not running"));
     }
-    let pid = server::holder(&server::lock_path(own));
-    let told = client::stop(own) && gone(own, STOPS);
+    let pid = daemon_server::holder(&daemon_server::lock_path(own));
+    let told = daemon_client::stop(own) && gone(own, STOPS);
     if !told {
         for signal in [Signal::TERM, Signal::KILL] {
             if gone(own, Duration::ZERO) {
@@ -114,7 +119,7 @@ pub fn stop(world: &World) -> Result<(), Failure> {
         }
     }
     if !gone(own, Duration::ZERO) {
-        return Err(Failure::failed("the daemon cannot be stopped"));
+        return Err(CommandFailure::failed("the daemon cannot be stopped"));
     }
     // One that was killed leaves it behind.
     let _ = std::fs::remove_file(own.socket());
@@ -123,10 +128,10 @@ pub fn stop(world: &World) -> Result<(), Failure> {
     Ok(())
 }
 
-fn gone(own: &Own, within: Duration) -> bool {
+fn gone(own: &AppDirs, within: Duration) -> bool {
     let end = Instant::now() + within;
     loop {
-        if !server::is_claimed(own) {
+        if !daemon_server::is_claimed(own) {
             return true;
         }
         if Instant::now() >= end {
@@ -137,29 +142,29 @@ fn gone(own: &Own, within: Duration) -> bool {
 }
 
 /// Says whether a daemon runs, and how it is.
-pub fn status(world: &World) -> Result<(), Failure> {
-    if !server::is_claimed(&world.own) {
-        return Err(Failure::nothing("the daemon is not running")
+pub fn status(world: &CommandContext) -> Result<(), CommandFailure> {
+    if !daemon_server::is_claimed(&world.own) {
+        return Err(CommandFailure::nothing("the daemon is not running")
             .hint("start it with `unspool daemon start`"));
     }
-    let Some(row) = client::health(&world.own) else {
-        let pid = server::holder(&server::lock_path(&world.own));
+    let Some(row) = daemon_client::health(&world.own) else {
+        let pid = daemon_server::holder(&daemon_server::lock_path(&world.own));
         let which = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-        return Err(
-            Failure::failed(format!("the daemon is running{which} but does not respond"))
-                .hint("stop it with `unspool daemon stop`"),
-        );
+        return Err(CommandFailure::failed(format!(
+            "the daemon is running{which} but does not respond"
+        ))
+        .hint("stop it with `unspool daemon stop`"));
     };
     say(world, &row)
 }
 
-fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
+fn say(world: &CommandContext, row: &DaemonRow) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, row)?;
         return Ok(out.flush()?);
     }
-    let since = Time::parse(&row.since).map(|since| amount::moment(since, world.ui.zone()));
+    let since = Time::parse(&row.since).map(|since| format::moment(since, world.ui.zone()));
     writeln!(
         out,
         "running since {} as process {} (version {})",
@@ -171,7 +176,7 @@ fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
     writeln!(
         out,
         "{}{seen}",
-        amount::count(row.sessions as u64, "session")
+        format::count(row.sessions as u64, "session")
     )?;
     if let Some(link) = &row.link {
         writeln!(out, "dashboard: {link}")?;
@@ -184,7 +189,7 @@ fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
 
 /// Serves the dashboard, and hears when the system wants an end; the link to it. A daemon
 /// without one is still of use.
-fn dashboard(world: World, live: &Live, stop: &Sender<()>) -> Option<String> {
+fn dashboard(world: CommandContext, live: &LiveSessions, stop: &Sender<()>) -> Option<String> {
     let own = world.own.clone();
     let running = match serve::beside(world, live.clone()) {
         Ok(running) => running,
@@ -203,30 +208,30 @@ fn dashboard(world: World, live: &Live, stop: &Sender<()>) -> Option<String> {
 }
 
 /// Is the daemon until it is told to stop.
-pub fn be(world: World) -> Result<(), Failure> {
+pub fn run_foreground(world: CommandContext) -> Result<(), CommandFailure> {
     // Whatever is made here is for nobody else.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let claim = server::claim(&world.own)?;
+    let claim = daemon_server::claim(&world.own)?;
     let _ = std::env::set_current_dir("/");
     let own = world.own.clone();
     let live = live::start(&world)?;
-    let dirs = client::folders(&world.dirs);
+    let dirs = daemon_client::folders(&world.dirs);
     let _notifier = notify::start(&world, &live)?;
     let (stop, stopped) = mpsc::channel();
     let link = dashboard(world, &live, &stop);
-    let desk = Arc::new(Desk {
+    let desk = Arc::new(DaemonState {
         live: live.clone(),
         dirs,
         link,
-        since: world::now().to_string(),
+        since: command_context::now().to_string(),
         log: log_path(&own),
         stop,
         open: AtomicUsize::new(0),
         silent: Mutex::default(),
     });
     // Last, so that whoever finds it finds everything.
-    let socket = server::open(&own, &claim)?;
-    server::serve(&socket, &desk)?;
+    let socket = daemon_server::open(&own, &claim)?;
+    daemon_server::serve(&socket, &desk)?;
     log(&own, &format!("running as process {}", std::process::id()));
     let _ = stopped.recv();
     // Nobody is to find a daemon that is about to go.

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use unspool_model::hook as events;
+use unspool_model::hook_events as events;
 use unspool_show::clean;
 use unspool_show::wire::hook::HookEditRow;
-use unspool_store::journal::Task;
-use unspool_store::open::{self, Stamp};
+use unspool_store::atomic_write::{ContentHash, ModifiedTimePolicy};
+use unspool_store::journal::JournalTask;
+use unspool_store::open::{self, FileStamp};
 use unspool_store::own_file;
-use unspool_store::write::{Mark, Times};
-use unspool_store::{Role, find, read_end};
+use unspool_store::{TranscriptRole, find, read_end};
 
-use super::{Scope, settings, shell};
-use crate::failure::Failure;
-use crate::world::World;
-use unspool_model::jsonc::Wrong;
+use super::{HookSettingsScope, hook_command, hook_settings};
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use unspool_model::jsonc::JsoncError;
 
 /// Arguments of `hook install`.
 #[derive(Debug, Args)]
@@ -29,10 +29,10 @@ use unspool_model::jsonc::Wrong;
 
 Adds only unspool's entries; comments, order and other hooks stay as they are. Revert it with
 `unspool undo` or `unspool hook uninstall`.")]
-pub struct InstallArgs {
+pub struct HookInstallArgs {
     /// Settings file to edit
     #[arg(long, value_name = "SCOPE", default_value = "user")]
-    pub scope: Scope,
+    pub scope: HookSettingsScope,
 
     /// Also install it for events that track session state: prompts, tools, permissions
     #[arg(long)]
@@ -45,10 +45,10 @@ pub struct InstallArgs {
 
 /// Arguments of `hook uninstall`.
 #[derive(Debug, Args)]
-pub struct UninstallArgs {
+pub struct HookUninstallArgs {
     /// Settings file to edit [default: all]
     #[arg(long, value_name = "SCOPE")]
-    pub scope: Option<Scope>,
+    pub scope: Option<HookSettingsScope>,
 
     /// Show what would be done, and do nothing
     #[arg(long)]
@@ -59,20 +59,23 @@ pub struct UninstallArgs {
 const MOST: u64 = 4 << 20;
 
 /// A settings file.
-pub struct File {
+pub struct HookSettingsFile {
     /// Whose settings.
-    pub scope: Scope,
+    pub scope: HookSettingsScope,
     /// Where it is, as a person would say.
     pub path: PathBuf,
     /// What stands in it, and as what it was read; nothing if there is none.
-    content: Option<(String, Stamp)>,
+    content: Option<(String, FileStamp)>,
     /// Where it really is: a link is followed, so that it stays one.
     real: PathBuf,
 }
 
-impl File {
+impl HookSettingsFile {
     /// Reads the settings at a path.
-    pub fn read(scope: Scope, path: PathBuf) -> Result<File, Failure> {
+    pub fn read(
+        scope: HookSettingsScope,
+        path: PathBuf,
+    ) -> Result<HookSettingsFile, CommandFailure> {
         let real = real(&path)?;
         let content = match fs::symlink_metadata(&real) {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
@@ -80,11 +83,11 @@ impl File {
                 let (mut file, metadata) = open::open(&real)?;
                 Some((
                     text(&path, &mut file, metadata.len())?,
-                    Stamp::of(&metadata),
+                    FileStamp::of(&metadata),
                 ))
             }
         };
-        Ok(File {
+        Ok(HookSettingsFile {
             scope,
             path,
             content,
@@ -94,14 +97,16 @@ impl File {
 
     /// Whether it may be written: through a link of a project, a file of the person or of
     /// another project would be changed.
-    fn check_inside(&self) -> Result<(), Failure> {
+    fn check_inside(&self) -> Result<(), CommandFailure> {
         let folder = self.path.parent().and_then(Path::parent);
         let root = folder.map(unspool_agent::settings::root);
         let root = root.and_then(|root| fs::canonicalize(root).ok());
-        if self.scope == Scope::User || root.is_none_or(|root| self.real.starts_with(root)) {
+        if self.scope == HookSettingsScope::User
+            || root.is_none_or(|root| self.real.starts_with(root))
+        {
             return Ok(());
         }
-        Err(Failure::failed(format!(
+        Err(CommandFailure::failed(format!(
             "`{}` is behind a symlink that points outside the project",
             self.path.display()
         ))
@@ -119,10 +124,10 @@ impl File {
     }
 }
 
-fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, Failure> {
+fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, CommandFailure> {
     use std::io::Read;
     if size > MOST {
-        return Err(Failure::failed(format!(
+        return Err(CommandFailure::failed(format!(
             "`{}` is too large for a settings file",
             path.display()
         )));
@@ -138,13 +143,13 @@ fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, Failure> 
 }
 
 /// The path behind links, also of a file that is not there yet.
-fn real(path: &Path) -> Result<PathBuf, Failure> {
+fn real(path: &Path) -> Result<PathBuf, CommandFailure> {
     if let Ok(real) = fs::canonicalize(path) {
         return Ok(real);
     }
     if fs::symlink_metadata(path).is_ok() {
         return Err(
-            Failure::failed(format!("`{}` is a broken symlink", path.display()))
+            CommandFailure::failed(format!("`{}` is a broken symlink", path.display()))
                 .hint("create its target, or remove the symlink"),
         );
     }
@@ -158,8 +163,8 @@ fn real(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-fn broken(path: &Path, why: &str) -> Failure {
-    Failure::failed(format!(
+fn broken(path: &Path, why: &str) -> CommandFailure {
+    CommandFailure::failed(format!(
         "`{}` is not a valid settings file: {why}",
         path.display()
     ))
@@ -167,7 +172,7 @@ fn broken(path: &Path, why: &str) -> Failure {
 }
 
 /// Why settings cannot be read, for people.
-pub fn wrong(path: &Path, wrong: &Wrong) -> Failure {
+pub fn wrong(path: &Path, wrong: &JsoncError) -> CommandFailure {
     let why = format!(
         "line {}, column {}: {}",
         wrong.line, wrong.column, wrong.why
@@ -176,20 +181,20 @@ pub fn wrong(path: &Path, wrong: &Wrong) -> Failure {
 }
 
 /// Where the settings of a scope are. The first folder is the one that the client uses.
-pub fn paths(world: &World, scope: Scope) -> Vec<PathBuf> {
+pub fn paths(world: &CommandContext, scope: HookSettingsScope) -> Vec<PathBuf> {
     match scope {
-        Scope::User => world
+        HookSettingsScope::User => world
             .dirs
             .iter()
             .map(|dir| dir.join("settings.json"))
             .collect(),
-        Scope::Project => project(world, "settings.json"),
-        Scope::Local => project(world, "settings.local.json"),
+        HookSettingsScope::Project => project(world, "settings.json"),
+        HookSettingsScope::Local => project(world, "settings.local.json"),
     }
 }
 
 /// In the folder of the project that we are in: the nearest with settings or a repository.
-fn project(world: &World, name: &str) -> Vec<PathBuf> {
+fn project(world: &CommandContext, name: &str) -> Vec<PathBuf> {
     let Some(here) = &world.here else {
         return Vec::new();
     };
@@ -202,17 +207,17 @@ fn project(world: &World, name: &str) -> Vec<PathBuf> {
 }
 
 /// Puts the hook in.
-pub fn install(world: &World, args: &InstallArgs) -> Result<(), Failure> {
+pub fn install(world: &CommandContext, args: &HookInstallArgs) -> Result<(), CommandFailure> {
     let Some(path) = paths(world, args.scope).into_iter().next() else {
         return Err(world.no_home());
     };
-    let file = File::read(args.scope, path)?;
+    let file = HookSettingsFile::read(args.scope, path)?;
     file.check_inside()?;
     let program = program()?;
-    let command = shell::command(&program);
+    let command = hook_command::command(&program);
     let events = wanted(world, args.live);
-    let done =
-        settings::install(file.text(), &events, &command).map_err(|why| wrong(&file.path, &why))?;
+    let done = hook_settings::install(file.text(), &events, &command)
+        .map_err(|why| wrong(&file.path, &why))?;
     warn(world, &file, args);
     let changed = !done.added.is_empty() || !done.updated.is_empty();
     let mut row = HookEditRow {
@@ -238,7 +243,7 @@ pub fn install(world: &World, args: &InstallArgs) -> Result<(), Failure> {
 }
 
 /// The events to be told of: those that the clients here know.
-fn wanted(world: &World, live: bool) -> Vec<&'static str> {
+fn wanted(world: &CommandContext, live: bool) -> Vec<&'static str> {
     let mut all = events::EXPORT.to_vec();
     if !live {
         return all;
@@ -263,7 +268,7 @@ fn wanted(world: &World, live: bool) -> Vec<&'static str> {
 }
 
 /// The oldest client that was used lately: several may be installed.
-fn oldest_client(world: &World) -> Option<[u32; 3]> {
+fn oldest_client(world: &CommandContext) -> Option<[u32; 3]> {
     /// Seven days, in milliseconds.
     const LATELY: i64 = 7 * 86_400_000;
     const SESSIONS: usize = 20;
@@ -273,7 +278,7 @@ fn oldest_client(world: &World) -> Option<[u32; 3]> {
     let lately = found.iter().take(SESSIONS);
     let lately = lately.filter(|session| session.modified > newest - LATELY);
     let version = |session: &find::SessionFile| {
-        let end = read_end(&session.path, Role::Main, 1, 256 << 10).ok()?;
+        let end = read_end(&session.path, TranscriptRole::Main, 1, 256 << 10).ok()?;
         let versions = end.session.versions.iter().map(|(name, _)| name);
         versions.filter_map(numbers).max()
     };
@@ -289,13 +294,13 @@ fn numbers(version: &str) -> Option<[u32; 3]> {
 }
 
 /// What a person should know before relying on it.
-fn warn(world: &World, file: &File, args: &InstallArgs) {
-    for scope in Scope::ALL {
+fn warn(world: &CommandContext, file: &HookSettingsFile, args: &HookInstallArgs) {
+    for scope in HookSettingsScope::ALL {
         for path in paths(world, scope) {
-            let Ok(other) = File::read(scope, path) else {
+            let Ok(other) = HookSettingsFile::read(scope, path) else {
                 continue;
             };
-            let Ok(found) = settings::look(other.text()) else {
+            let Ok(found) = hook_settings::look(other.text()) else {
                 continue;
             };
             for command in &found.exporters {
@@ -312,7 +317,7 @@ fn warn(world: &World, file: &File, args: &InstallArgs) {
             }
         }
     }
-    if args.scope == Scope::Project {
+    if args.scope == HookSettingsScope::Project {
         world.ui.note(&format!(
             "`{}` is usually shared, but the command is a path on this machine; use `--scope local` to keep it to yourself",
             file.path.display()
@@ -321,7 +326,7 @@ fn warn(world: &World, file: &File, args: &InstallArgs) {
 }
 
 /// This program, by the name under which it will still be found after an update.
-fn program() -> Result<PathBuf, Failure> {
+fn program() -> Result<PathBuf, CommandFailure> {
     let real = std::env::current_exe()?;
     let same = |path: &PathBuf| fs::canonicalize(path).ok() == fs::canonicalize(&real).ok();
     let called = std::env::args_os().next().map(PathBuf::from);
@@ -337,9 +342,9 @@ fn program() -> Result<PathBuf, Failure> {
 }
 
 /// Takes the hook out.
-pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
+pub fn uninstall(world: &CommandContext, args: &HookUninstallArgs) -> Result<(), CommandFailure> {
     let (mut rows, mut failed) = (Vec::new(), None);
-    for scope in Scope::ALL {
+    for scope in HookSettingsScope::ALL {
         if args.scope.is_some_and(|only| only != scope) {
             continue;
         }
@@ -356,7 +361,7 @@ pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
     }
     match failed {
         Some(why) => Err(why),
-        None if rows.is_empty() => Err(Failure::nothing("the hook is not installed")
+        None if rows.is_empty() => Err(CommandFailure::nothing("the hook is not installed")
             .hint("`unspool hook status` lists the settings files")),
         None => Ok(()),
     }
@@ -364,13 +369,13 @@ pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
 
 /// Takes it out of one file; nothing if it is not in there.
 fn take_out(
-    world: &World,
-    scope: Scope,
+    world: &CommandContext,
+    scope: HookSettingsScope,
     path: PathBuf,
     dry_run: bool,
-) -> Result<Option<HookEditRow>, Failure> {
-    let file = File::read(scope, path)?;
-    let done = settings::uninstall(file.text());
+) -> Result<Option<HookEditRow>, CommandFailure> {
+    let file = HookSettingsFile::read(scope, path)?;
+    let done = hook_settings::uninstall(file.text());
     let (text, removed) = done.map_err(|why| wrong(&file.path, &why))?;
     if removed.is_empty() {
         return Ok(None);
@@ -387,7 +392,7 @@ fn take_out(
     };
     if !dry_run {
         let words = format!("remove the hook from {}", file.path.display());
-        let before = Notes::read(world).before(&file);
+        let before = SettingsBackups::read(world).before(&file);
         let text = match &before {
             Some(before) => before.as_deref(),
             None => Some(text.as_str()),
@@ -399,28 +404,28 @@ fn take_out(
 
 /// Writes settings so that it can be undone; no text: the file goes.
 fn write(
-    world: &World,
-    file: &File,
+    world: &CommandContext,
+    file: &HookSettingsFile,
     operation: &str,
     words: &str,
     text: Option<&str>,
-) -> Result<u64, Failure> {
+) -> Result<u64, CommandFailure> {
     let folder = file.real.parent().unwrap_or(Path::new("."));
     let mut roots = vec![folder.to_owned()];
     // Where there are no settings yet, not even their folder.
     roots.extend(folder.parent().map(Path::to_owned));
-    let mut work = world.begin(Task {
+    let mut work = world.begin(JournalTask {
         at: world.now().0,
         operation: operation.to_owned(),
         words: words.to_owned(),
         options: vec![file.scope.name().to_owned()],
         path: Some(file.path.clone()),
         roots,
-        ..Task::default()
+        ..JournalTask::default()
     })?;
     match (&file.content, text) {
         (Some((_, stamp)), Some(text)) => {
-            work.replace(&file.real, *stamp, Times::Now, |out| {
+            work.replace(&file.real, *stamp, ModifiedTimePolicy::Now, |out| {
                 out.write_all(text.as_bytes())
             })?;
         }
@@ -432,8 +437,10 @@ fn write(
     }
     let number = work.commit()?;
     let noted = match operation {
-        "hook install" => Notes::read(world).installed(world, file, text.unwrap_or_default()),
-        _ => Notes::read(world).uninstalled(world, file),
+        "hook install" => {
+            SettingsBackups::read(world).installed(world, file, text.unwrap_or_default())
+        }
+        _ => SettingsBackups::read(world).uninstalled(world, file),
     };
     if let Err(why) = noted {
         world
@@ -445,44 +452,49 @@ fn write(
 
 /// What settings were before we touched them, so that they can be as they were to the last byte.
 #[derive(Default, Serialize, Deserialize)]
-struct Notes {
-    files: Vec<Note>,
+struct SettingsBackups {
+    files: Vec<SettingsBackup>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct SettingsBackup {
     path: PathBuf,
     /// As we left it.
-    after: Mark,
+    after: ContentHash,
     /// What it was; nothing if there was no such file.
     before: Option<String>,
 }
 
-impl Notes {
-    fn place(world: &World) -> PathBuf {
+impl SettingsBackups {
+    fn place(world: &CommandContext) -> PathBuf {
         world.data("hook").join("installed.json")
     }
 
     /// What cannot be read is not known.
-    fn read(world: &World) -> Notes {
-        let bytes = own_file::read(&Notes::place(world)).unwrap_or_default();
+    fn read(world: &CommandContext) -> SettingsBackups {
+        let bytes = own_file::read(&SettingsBackups::place(world)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
     /// What a file was before, if nobody else changed it since.
-    fn before(&self, file: &File) -> Option<Option<String>> {
+    fn before(&self, file: &HookSettingsFile) -> Option<Option<String>> {
         let (text, _) = file.content.as_ref()?;
         let note = self.files.iter().find(|note| note.path == file.real)?;
-        let now = Mark::of(text.as_bytes()).ok()?;
+        let now = ContentHash::of(text.as_bytes()).ok()?;
         (now == note.after).then(|| note.before.clone())
     }
 
-    fn installed(mut self, world: &World, file: &File, text: &str) -> std::io::Result<()> {
+    fn installed(
+        mut self,
+        world: &CommandContext,
+        file: &HookSettingsFile,
+        text: &str,
+    ) -> std::io::Result<()> {
         let before = self.before(file);
         let before = before.unwrap_or_else(|| file.content.as_ref().map(|(text, _)| text.clone()));
-        let after = Mark::of(text.as_bytes())?;
+        let after = ContentHash::of(text.as_bytes())?;
         self.files.retain(|note| note.path != file.real);
-        self.files.push(Note {
+        self.files.push(SettingsBackup {
             path: file.real.clone(),
             after,
             before,
@@ -490,17 +502,25 @@ impl Notes {
         self.save(world)
     }
 
-    fn uninstalled(mut self, world: &World, file: &File) -> std::io::Result<()> {
+    fn uninstalled(
+        mut self,
+        world: &CommandContext,
+        file: &HookSettingsFile,
+    ) -> std::io::Result<()> {
         self.files.retain(|note| note.path != file.real);
         self.save(world)
     }
 
-    fn save(&self, world: &World) -> std::io::Result<()> {
-        own_file::replace(&Notes::place(world), &serde_json::to_vec(self)?)
+    fn save(&self, world: &CommandContext) -> std::io::Result<()> {
+        own_file::replace(&SettingsBackups::place(world), &serde_json::to_vec(self)?)
     }
 }
 
-fn print(world: &World, rows: &[HookEditRow], dry_run: bool) -> Result<(), Failure> {
+fn print(
+    world: &CommandContext,
+    rows: &[HookEditRow],
+    dry_run: bool,
+) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     for row in rows {
         if world.ui.json {

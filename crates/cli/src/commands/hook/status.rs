@@ -4,38 +4,38 @@ use std::fs;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::hook as events;
+use unspool_model::hook_events as events;
 use unspool_model::time::Time;
-use unspool_show::table::{Column, Table};
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::hook::{HookEventRow, HookRow, HookSendingRow};
-use unspool_show::{amount, clean};
+use unspool_show::{clean, format};
 
-use super::install::{self, File};
-use super::settings::{self, Found};
-use super::{Desk, Scope, shell, worker};
-use crate::failure::Failure;
-use crate::world::World;
+use super::hook_settings::{self, HookSettings};
+use super::install::{self, HookSettingsFile};
+use super::{HookFiles, HookSettingsScope, hook_command, worker};
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Arguments of `hook status`.
 #[derive(Debug, Args)]
-pub struct StatusArgs {
+pub struct HookStatusArgs {
     /// Settings file to look at [default: all]
     #[arg(long, value_name = "SCOPE")]
-    pub scope: Option<Scope>,
+    pub scope: Option<HookSettingsScope>,
 }
 
 /// Settings with what was found in them.
-type Looked = (File, Result<Found, Failure>);
+type InspectedSettings = (HookSettingsFile, Result<HookSettings, CommandFailure>);
 
 /// Shows it.
-pub fn run(world: &World, args: &StatusArgs) -> Result<(), Failure> {
-    let mut all: Vec<Looked> = Vec::new();
+pub fn run(world: &CommandContext, args: &HookStatusArgs) -> Result<(), CommandFailure> {
+    let mut all: Vec<InspectedSettings> = Vec::new();
     let mut rows = Vec::new();
-    for scope in Scope::ALL {
+    for scope in HookSettingsScope::ALL {
         for path in install::paths(world, scope) {
-            match File::read(scope, path.clone()) {
+            match HookSettingsFile::read(scope, path.clone()) {
                 Ok(file) => {
-                    let found = settings::look(file.text());
+                    let found = hook_settings::look(file.text());
                     let found = found.map_err(|why| install::wrong(&file.path, &why));
                     all.push((file, found));
                 }
@@ -43,7 +43,7 @@ pub fn run(world: &World, args: &StatusArgs) -> Result<(), Failure> {
             }
         }
     }
-    let desk = Desk::new(world.own.clone());
+    let desk = HookFiles::new(world.own.clone());
     let sending = sending(&all);
     rows.extend(all.iter().map(|(file, found)| {
         let path = file.path.display().to_string();
@@ -73,12 +73,17 @@ pub fn run(world: &World, args: &StatusArgs) -> Result<(), Failure> {
     print(world, &rows)
 }
 
-fn row(scope: Scope, path: String, exists: bool, found: Result<&Found, &Failure>) -> HookRow {
+fn row(
+    scope: HookSettingsScope,
+    path: String,
+    exists: bool,
+    found: Result<&HookSettings, &CommandFailure>,
+) -> HookRow {
     let known = found.ok();
     let command = known.and_then(|found| found.commands.first().cloned());
     let events = known.map_or_else(Vec::new, |found| found.events.clone());
     let has = |event: &str| events.iter().any(|known| known == event);
-    let program = command.as_deref().and_then(shell::program);
+    let program = command.as_deref().and_then(hook_command::program);
     HookRow {
         scope: scope.name().to_owned(),
         path,
@@ -100,16 +105,16 @@ fn row(scope: Scope, path: String, exists: bool, found: Result<&Found, &Failure>
     }
 }
 
-fn told(failure: &Failure) -> Option<String> {
+fn told(failure: &CommandFailure) -> Option<String> {
     match failure {
-        Failure::Nothing(told) | Failure::Failed(told) => Some(told.message.clone()),
-        Failure::Found | Failure::Code(_) | Failure::Closed => None,
+        CommandFailure::Nothing(told) | CommandFailure::Failed(told) => Some(told.message.clone()),
+        CommandFailure::Found | CommandFailure::Code(_) | CommandFailure::Closed => None,
     }
 }
 
 /// Whether the hook would send: the client adds what its settings say to the environment, the
 /// nearest settings last.
-fn sending(all: &[Looked]) -> HookSendingRow {
+fn sending(all: &[InspectedSettings]) -> HookSendingRow {
     let from_settings = |name: &str| {
         let mut found = all
             .iter()
@@ -125,10 +130,10 @@ fn sending(all: &[Looked]) -> HookSendingRow {
         let value = from_settings(name).or_else(|| std::env::var(name).ok());
         value.filter(|value| !value.is_empty())
     };
-    worker::outlook(&variable)
+    worker::sending_status(&variable)
 }
 
-fn print(world: &World, rows: &[HookRow]) -> Result<(), Failure> {
+fn print(world: &CommandContext, rows: &[HookRow]) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     if world.ui.json {
         for row in rows {
@@ -136,10 +141,10 @@ fn print(world: &World, rows: &[HookRow]) -> Result<(), Failure> {
         }
         return Ok(out.flush()?);
     }
-    let mut table = Table::new(vec![
-        Column::fixed("scope"),
-        Column::fixed("hook"),
-        Column::path("settings", 20),
+    let mut table = TextTable::new(vec![
+        TableColumn::fixed("scope"),
+        TableColumn::fixed("hook"),
+        TableColumn::path("settings", 20),
     ]);
     for row in rows {
         table.row([row.scope.as_str(), what(row), &clean::line(&row.path)]);
@@ -158,7 +163,7 @@ fn print(world: &World, rows: &[HookRow]) -> Result<(), Failure> {
         )?;
         let event = row.last_event.as_ref().map(|event| {
             let about = event.tool.as_deref().map(|tool| format!(" ({tool})"));
-            let at = Time::parse(&event.at).map(|at| amount::moment(at, world.ui.zone()));
+            let at = Time::parse(&event.at).map(|at| format::moment(at, world.ui.zone()));
             format!(
                 "{} {}{} of {}",
                 at.unwrap_or_default(),
@@ -192,7 +197,7 @@ fn what(row: &HookRow) -> &'static str {
     }
 }
 
-fn remarks(out: &mut dyn Write, row: &HookRow) -> Result<(), Failure> {
+fn remarks(out: &mut dyn Write, row: &HookRow) -> Result<(), CommandFailure> {
     let scope = &row.scope;
     if let Some(error) = &row.error {
         writeln!(out, "{scope}: {}", clean::line(error))?;

@@ -16,28 +16,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use unspool_model::hook::Event;
-use unspool_send::ledger::Key;
-use unspool_send::post;
-use unspool_send::target::Target;
-use unspool_show::amount;
+use unspool_model::hook_events::HookEvent;
+use unspool_send::ledger::ReceiverKey;
+use unspool_send::receiver;
+use unspool_send::target::TraceTarget;
+use unspool_show::format;
 use unspool_show::wire::hook::HookSendingRow;
 use unspool_store::find::{self, SessionFile};
 use unspool_store::resolve;
-use unspool_store::settle::{self, Patience, Settled};
+use unspool_store::wait_for_flush::{self, FlushOutcome, FlushWaitLimits};
 use unspool_store::{open, own_file};
 
-use super::desk::{Desk, Job};
-use super::detach;
-use super::log::Log;
-use crate::args::Global;
+use super::detached_process;
+use super::hook_files::{HookFiles, HookJob};
+use super::hook_log::HookLog;
+use crate::args::GlobalArgs;
+use crate::command_context::CommandContext;
 use crate::commands;
-use crate::failure::Failure;
-use crate::sending::{self, Summary, To, Wishes};
-use crate::world::World;
+use crate::failure::CommandFailure;
+use crate::sending::{self, ReceiverKind, SendOptions, SendSummary};
 
 /// Who sends sessions.
-pub trait Sender {
+pub trait SessionSender {
     /// Sends what the receiver does not have yet. `ended`: they are over, so that a turn without
     /// an end goes as it is. What was done in words, and how many turns are still open.
     fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String>;
@@ -50,8 +50,8 @@ pub trait Sender {
 }
 
 /// Whether sessions are to be sent, and can be. What is missing is said in the log.
-pub fn is_wanted(log: &Log) -> bool {
-    let outlook = outlook(&sending::environment);
+pub fn is_wanted(log: &HookLog) -> bool {
+    let outlook = sending_status(&sending::environment);
     match (outlook.wanted, outlook.ready) {
         (false, _) => log.debug(&outlook.why),
         (true, false) => log.error(&format!("cannot send: {}", outlook.why)),
@@ -61,43 +61,43 @@ pub fn is_wanted(log: &Log) -> bool {
 }
 
 /// Whether sessions would be sent, given these variables.
-pub fn outlook(variable: &dyn Fn(&str) -> Option<String>) -> HookSendingRow {
-    let wanted = sending::wanted(variable);
-    let target = sending::target(To::Langfuse, variable);
+pub fn sending_status(variable: &dyn Fn(&str) -> Option<String>) -> HookSendingRow {
+    let wanted = sending::hook_sending_enabled(variable);
+    let target = sending::target(ReceiverKind::Langfuse, variable);
     HookSendingRow {
         wanted,
         ready: wanted && target.is_ok(),
         why: match target {
             _ if !wanted => "TRACE_TO_LANGFUSE is not `true`".to_owned(),
-            Ok(target) => format!("to {}", post::plain(&target.address)),
+            Ok(target) => format!("to {}", receiver::address_without_login(&target.address)),
             Err(why) => told(why),
         },
     }
 }
 
 /// Sends to where the environment says.
-struct Langfuse<'a> {
-    world: World,
-    target: Target,
-    log: &'a Log,
+struct LangfuseSender<'a> {
+    world: CommandContext,
+    target: TraceTarget,
+    log: &'a HookLog,
 }
 
-impl<'a> Langfuse<'a> {
-    fn new(desk: &'a Desk, global: &Global) -> Result<Langfuse<'a>, String> {
-        Ok(Langfuse {
-            world: commands::world(global).map_err(told)?,
-            target: sending::target(To::Langfuse, &sending::environment).map_err(told)?,
+impl<'a> LangfuseSender<'a> {
+    fn new(desk: &'a HookFiles, global: &GlobalArgs) -> Result<LangfuseSender<'a>, String> {
+        Ok(LangfuseSender {
+            world: commands::build_context(global).map_err(told)?,
+            target: sending::target(ReceiverKind::Langfuse, &sending::environment).map_err(told)?,
             log: &desk.log,
         })
     }
 }
 
-impl Sender for Langfuse<'_> {
+impl SessionSender for LangfuseSender<'_> {
     fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String> {
-        let wishes = Wishes {
+        let wishes = SendOptions {
             ended,
             patient: true,
-            ..Wishes::default()
+            ..SendOptions::default()
         };
         let summary = sending::deliver(&self.world, &self.target, sessions, &wishes);
         let summary = summary.map_err(told)?;
@@ -108,7 +108,7 @@ impl Sender for Langfuse<'_> {
     }
 
     fn receiver(&self) -> String {
-        let Key(key) = self.target.key();
+        let ReceiverKey(key) = self.target.key();
         format!("{:016x}", u64::from_be_bytes(key))
     }
 
@@ -120,9 +120,9 @@ impl Sender for Langfuse<'_> {
     }
 }
 
-fn words(summary: &Summary) -> String {
-    let turns = amount::count(summary.turns, "turn");
-    let spans = amount::count(summary.spans, "span");
+fn words(summary: &SendSummary) -> String {
+    let turns = format::count(summary.turns, "turn");
+    let spans = format::count(summary.spans, "span");
     let mut words = format!("{turns} and {spans} sent");
     for (count, what) in [
         (summary.already, "already sent"),
@@ -131,36 +131,45 @@ fn words(summary: &Summary) -> String {
         (summary.refused, "rejected"),
     ] {
         if count > 0 {
-            words += &format!(", {} {what}", amount::grouped(count));
+            words += &format!(", {} {what}", format::grouped(count));
         }
     }
     words
 }
 
 /// A failure on one line.
-fn told(failure: Failure) -> String {
+fn told(failure: CommandFailure) -> String {
     match failure {
-        Failure::Nothing(told) | Failure::Failed(told) => match told.hint {
+        CommandFailure::Nothing(told) | CommandFailure::Failed(told) => match told.hint {
             Some(hint) => format!("{}; {hint}", told.message),
             None => told.message,
         },
-        Failure::Found | Failure::Code(_) | Failure::Closed => "interrupted".to_owned(),
+        CommandFailure::Found | CommandFailure::Code(_) | CommandFailure::Closed => {
+            "interrupted".to_owned()
+        }
     }
 }
 
 /// Does the job in this file, with all others of its session.
-pub fn run(desk: &Desk, global: &Global, file: &Path) -> Result<(), String> {
-    detach::be_polite();
-    let sender = Langfuse::new(desk, global)?;
-    work(desk, file, &Patience::default(), &sender)
+pub fn run(desk: &HookFiles, global: &GlobalArgs, file: &Path) -> Result<(), String> {
+    detached_process::lower_priority();
+    let sender = LangfuseSender::new(desk, global)?;
+    work(desk, file, &FlushWaitLimits::default(), &sender)
 }
 
-fn work(desk: &Desk, file: &Path, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
-    let Some(own) = Desk::key(file) else {
+fn work(
+    desk: &HookFiles,
+    file: &Path,
+    patience: &FlushWaitLimits,
+    sender: &dyn SessionSender,
+) -> Result<(), String> {
+    let Some(own) = HookFiles::key(file) else {
         return Err(format!("`{}` is not a hook job", file.display()));
     };
     let slot = slot(&own);
-    let Some(_turn) = Turn::take(desk, slot).map_err(|why| format!("cannot lock: {why}"))? else {
+    let Some(_turn) =
+        SessionWorkLock::take(desk, slot).map_err(|why| format!("cannot lock: {why}"))?
+    else {
         desk.log
             .debug(&format!("another worker waits to send {own}"));
         return Ok(());
@@ -180,10 +189,15 @@ fn work(desk: &Desk, file: &Path, patience: &Patience, sender: &dyn Sender) -> R
 }
 
 /// Does all jobs of one session. One stays where they could not be done.
-fn finish(desk: &Desk, key: &str, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
+fn finish(
+    desk: &HookFiles,
+    key: &str,
+    patience: &FlushWaitLimits,
+    sender: &dyn SessionSender,
+) -> Result<(), String> {
     let began = Instant::now();
     let files = desk.jobs(key);
-    let jobs: Vec<&Job> = files.iter().filter_map(|(_, job)| job.as_ref()).collect();
+    let jobs: Vec<&HookJob> = files.iter().filter_map(|(_, job)| job.as_ref()).collect();
     let sent = match jobs.last() {
         Some(last) => attend(desk, &jobs, last, patience, sender),
         // Written by somebody who died over it.
@@ -200,7 +214,7 @@ fn finish(desk: &Desk, key: &str, patience: &Patience, sender: &dyn Sender) -> R
 /// A run that took longer, in seconds, is worth a word.
 const SLOW: u64 = 180;
 
-fn clear(files: &[(PathBuf, Option<Job>)]) {
+fn clear(files: &[(PathBuf, Option<HookJob>)]) {
     for (path, _) in files {
         let _ = fs::remove_file(path);
     }
@@ -208,11 +222,11 @@ fn clear(files: &[(PathBuf, Option<Job>)]) {
 
 /// Sends a session after what was told of it, and the sessions it went on from.
 fn attend(
-    desk: &Desk,
-    jobs: &[&Job],
-    last: &Job,
-    patience: &Patience,
-    sender: &dyn Sender,
+    desk: &HookFiles,
+    jobs: &[&HookJob],
+    last: &HookJob,
+    patience: &FlushWaitLimits,
+    sender: &dyn SessionSender,
 ) -> Result<(), String> {
     let settled = wait(desk, jobs, patience);
     let name = format!("{} of {}", last.event, last.session);
@@ -224,7 +238,7 @@ fn attend(
         ));
     }
     let open = send(desk, &name, &own, last.is_end(), sender)?;
-    if open > 0 && settled == Settled::Impatient {
+    if open > 0 && settled == FlushOutcome::Impatient {
         wait(desk, jobs, patience);
         send(desk, &name, &own, last.is_end(), sender)?;
     }
@@ -241,21 +255,24 @@ fn attend(
 
 /// Sends the sessions that this one went on from, unless that was done and they are as they
 /// were then. They ended without a word.
-fn earlier(desk: &Desk, job: &Job, sender: &dyn Sender) -> Result<(), String> {
+fn earlier(desk: &HookFiles, job: &HookJob, sender: &dyn SessionSender) -> Result<(), String> {
     let kept = desk.before(&job.session);
     let mut memory = kept.clone();
     let receiver = sender.receiver();
     let mut chain = memory.chain(&job.transcript);
-    chain.retain(|path| !memory.is_dealt_with(path, &receiver));
+    chain.retain(|path| !memory.is_processed(path, &receiver));
     // What is written while they are sent is not sent.
-    let then: Vec<_> = chain.iter().map(|path| open::look(path)).collect();
+    let then: Vec<_> = chain
+        .iter()
+        .map(|path| open::stat_regular_file(path))
+        .collect();
     let before: Vec<SessionFile> = chain.iter().filter_map(|path| session(path)).collect();
     let name = format!("{} before {}", sessions(&before), job.session);
     let sent = send(desk, &name, &before, true, sender);
     if sent.is_ok() {
         for (path, then) in chain.iter().zip(&then) {
             if let Ok(then) = then {
-                memory.deal_with(path, then, &receiver);
+                memory.mark_processed(path, then, &receiver);
             }
         }
     }
@@ -271,13 +288,13 @@ fn earlier(desk: &Desk, job: &Job, sender: &dyn Sender) -> Result<(), String> {
 }
 
 fn sessions(all: &[SessionFile]) -> String {
-    amount::count(all.len() as u64, "session")
+    format::count(all.len() as u64, "session")
 }
 
 /// Waits until what was told is in the transcripts.
-fn wait(desk: &Desk, jobs: &[&Job], patience: &Patience) -> Settled {
+fn wait(desk: &HookFiles, jobs: &[&HookJob], patience: &FlushWaitLimits) -> FlushOutcome {
     let began = Instant::now();
-    let mut worst = Settled::Said;
+    let mut worst = FlushOutcome::Said;
     // The newest is the last to be written, so the others are there by then.
     let mut seen = HashSet::new();
     for job in jobs.iter().rev().filter(|job| !job.is_begin()) {
@@ -286,18 +303,18 @@ fn wait(desk: &Desk, jobs: &[&Job], patience: &Patience) -> Settled {
             continue;
         }
         let left = patience.limit.saturating_sub(began.elapsed());
-        let patience = Patience {
+        let patience = FlushWaitLimits {
             limit: left,
             ..*patience
         };
-        let settled = settle::wait(&job.spoken_in, job.said.as_deref(), &patience);
+        let settled = wait_for_flush::wait(&job.spoken_in, job.said.as_deref(), &patience);
         desk.log.debug(&format!(
             "{} of {}: {settled:?} after {} ms",
             job.event,
             job.session,
             began.elapsed().as_millis()
         ));
-        if settled == Settled::Impatient {
+        if settled == FlushOutcome::Impatient {
             worst = settled;
         }
         if left.is_zero() {
@@ -308,11 +325,11 @@ fn wait(desk: &Desk, jobs: &[&Job], patience: &Patience) -> Settled {
 }
 
 fn send(
-    desk: &Desk,
+    desk: &HookFiles,
     name: &str,
     sessions: &[SessionFile],
     ended: bool,
-    sender: &dyn Sender,
+    sender: &dyn SessionSender,
 ) -> Result<u64, String> {
     if sessions.is_empty() {
         return Ok(0);
@@ -327,7 +344,7 @@ fn send(
 }
 
 /// What others left undone: jobs of workers that were killed, and what could not be sent then.
-fn take_over(desk: &Desk, slot: u64, sender: &dyn Sender) -> Result<(), String> {
+fn take_over(desk: &HookFiles, slot: u64, sender: &dyn SessionSender) -> Result<(), String> {
     let left = desk.left(|key| self::slot(key) != slot);
     let jobs = left.iter().filter_map(|(_, job)| job.as_ref());
     let mut sessions: Vec<SessionFile> = Vec::new();
@@ -345,7 +362,7 @@ fn take_over(desk: &Desk, slot: u64, sender: &dyn Sender) -> Result<(), String> 
 
 /// Sessions beside this one that were written to after they last told us anything: their client
 /// was killed.
-fn left_without_a_word(desk: &Desk, job: &Job) -> Vec<SessionFile> {
+fn left_without_a_word(desk: &HookFiles, job: &HookJob) -> Vec<SessionFile> {
     /// Clients write a little after each event, in milliseconds.
     const AFTER: i64 = 10_000;
     /// Not more than so many are looked at.
@@ -362,15 +379,15 @@ fn left_without_a_word(desk: &Desk, job: &Job) -> Vec<SessionFile> {
         let recent = desk.events.recent(&noted.session);
         let is_sent = |name: &str| {
             let name = name.to_owned();
-            Event {
+            HookEvent {
                 name,
-                ..Event::default()
+                ..HookEvent::default()
             }
             .is_sent()
         };
         let sent = recent.iter().rev().find(|one| is_sent(&one.event));
         let sent = sent.map_or(i64::MIN, |one| one.at);
-        let written = open::look(&path).map(|metadata| open::modified(&metadata));
+        let written = open::stat_regular_file(&path).map(|metadata| open::modified(&metadata));
         if written.is_ok_and(|written| written > sent.saturating_add(AFTER)) {
             left.extend(session(&path));
         }
@@ -379,14 +396,14 @@ fn left_without_a_word(desk: &Desk, job: &Job) -> Vec<SessionFile> {
 }
 
 fn session(path: &Path) -> Option<SessionFile> {
-    match find::single(path) {
-        Ok(resolve::Target::Session(file)) => Some(file),
+    match find::find_named_file(path) {
+        Ok(resolve::SessionTarget::Session(file)) => Some(file),
         _ => None,
     }
 }
 
 /// The right to work for a session.
-struct Turn {
+struct SessionWorkLock {
     _run: File,
 }
 
@@ -399,9 +416,9 @@ fn slot(key: &str) -> u64 {
     hasher.finish() % LOCKS
 }
 
-impl Turn {
+impl SessionWorkLock {
     /// Waits for it; nothing if somebody waits already, who will see what we have seen.
-    fn take(desk: &Desk, slot: u64) -> io::Result<Option<Turn>> {
+    fn take(desk: &HookFiles, slot: u64) -> io::Result<Option<SessionWorkLock>> {
         let folder = desk.place("locks");
         own_file::make_folder(&folder)?;
         let lock = |name: &str| own_file::open_or_create(&folder.join(format!("{slot:02}.{name}")));
@@ -411,6 +428,6 @@ impl Turn {
         }
         // Where the disk knows no locks, two at once are slow but do no harm.
         let _ = run.lock();
-        Ok(Some(Turn { _run: run }))
+        Ok(Some(SessionWorkLock { _run: run }))
     }
 }

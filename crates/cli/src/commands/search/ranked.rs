@@ -3,20 +3,23 @@
 use std::io::Write;
 use std::time::Duration;
 
-use unspool_index::text::{Ask, Ended, Hit, Query, Stage, Status, Text, line};
+use unspool_index::text_index::{
+    IndexRunEnd, IndexStage, IndexStatus, RankedHit, RankedQuery, RankedSearch, TextIndex,
+    indexed_line,
+};
 use unspool_model::time::Time;
 use unspool_show::wire::hit::HitRow;
-use unspool_show::{Line, Paint, amount, layout};
-use unspool_store::find::Found;
+use unspool_show::{StyledLine, TextStyle, format, layout};
+use unspool_store::find::FoundSessionFiles;
 use unspool_store::project;
 
 use super::SearchArgs;
-use crate::background;
+use crate::background_indexing;
+use crate::command_context::CommandContext;
 use crate::commands::index;
 use crate::commands::ls::short;
-use crate::failure::Failure;
-use crate::progress::Bar;
-use crate::world::World;
+use crate::failure::CommandFailure;
+use crate::progress_bar::ProgressBar;
 
 /// How many hits are shown unless somebody asks for more.
 const FEW: usize = 20;
@@ -31,7 +34,7 @@ const WIDTH: usize = 200;
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Finds words.
-pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+pub fn run(world: &CommandContext, args: &SearchArgs) -> Result<(), CommandFailure> {
     let style = world.ui.style();
     let width = if world.ui.json {
         WIDTH
@@ -42,28 +45,37 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     show(world, world.now(), &hits)?;
     tell(world, &status, args.no_background);
     if hits.is_empty() {
-        let hint = if status.behind[Stage::Rest as usize] > 0 {
+        let hint = if status.behind[IndexStage::Rest as usize] > 0 {
             "the index is incomplete: search without `--ranked`, or retry later"
         } else {
             "only whole words match: try fewer or other words, or search without `--ranked`"
         };
-        return Err(Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint));
+        return Err(
+            CommandFailure::nothing(format!("nothing found for `{}`", args.query)).hint(hint),
+        );
     }
     Ok(())
 }
 
 /// The hits as rows, and whether something is not indexed yet.
-pub fn rows(world: &World, args: &SearchArgs) -> Result<(Vec<HitRow>, bool), Failure> {
+pub fn rows(
+    world: &CommandContext,
+    args: &SearchArgs,
+) -> Result<(Vec<HitRow>, bool), CommandFailure> {
     let (hits, status) = seek(world, args, WIDTH)?;
     tell(world, &status, args.no_background);
-    let behind = status.behind[Stage::Rest as usize] > 0;
+    let behind = status.behind[IndexStage::Rest as usize] > 0;
     Ok((hits.iter().map(row).collect(), behind))
 }
 
-fn seek(world: &World, args: &SearchArgs, width: usize) -> Result<(Vec<Hit>, Status), Failure> {
+fn seek(
+    world: &CommandContext,
+    args: &SearchArgs,
+    width: usize,
+) -> Result<(Vec<RankedHit>, IndexStatus), CommandFailure> {
     let query = query(args)?;
     let span = super::span(world, query.since.as_deref(), args.until.as_deref())?;
-    let ask = Ask {
+    let ask = RankedSearch {
         query: &query,
         since: span.since,
         until: span.until,
@@ -78,7 +90,7 @@ fn seek(world: &World, args: &SearchArgs, width: usize) -> Result<(Vec<Hit>, Sta
         width,
     };
     // What is shown is masked; getting ready for that takes as long as finding it.
-    std::thread::spawn(line::warm_up);
+    std::thread::spawn(indexed_line::prepare_secret_rules);
     let found = world.walked()?;
     if found.sessions.is_empty() && found.agents.is_empty() {
         return Err(world.no_sessions());
@@ -86,25 +98,30 @@ fn seek(world: &World, args: &SearchArgs, width: usize) -> Result<(Vec<Hit>, Sta
     let mut text = up_to_date(world, &found)?;
     let mut hits = text.query(&ask);
     // Its words are read only now.
-    if hits.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+    if hits
+        .as_ref()
+        .is_err_and(unspool_index::CacheError::is_damaged)
+    {
         drop(index::renew(world, text)?);
         text = up_to_date(world, &found)?;
         hits = text.query(&ask);
     }
-    let hits = hits.map_err(Failure::failed)?;
-    let status = text.status(&found).map_err(Failure::failed)?;
+    let hits = hits.map_err(CommandFailure::failed)?;
+    let status = text.status(&found).map_err(CommandFailure::failed)?;
     Ok((hits, status))
 }
 
 /// The query with what the options add to it.
-fn query(args: &SearchArgs) -> Result<Query, Failure> {
-    let mut query = Query::parse(&args.query)
-        .map_err(|wrong| Failure::failed(&wrong.message).hint(&wrong.hint))?;
+fn query(args: &SearchArgs) -> Result<RankedQuery, CommandFailure> {
+    let mut query = RankedQuery::parse(&args.query)
+        .map_err(|wrong| CommandFailure::failed(&wrong.message).hint(&wrong.hint))?;
     query.projects.extend(args.project.clone());
     if let Some(since) = &args.since {
         if query.since.is_some() {
-            return Err(Failure::failed("`--since` and `since:` are both given")
-                .hint("use only one of them"));
+            return Err(
+                CommandFailure::failed("`--since` and `since:` are both given")
+                    .hint("use only one of them"),
+            );
         }
         query.since = Some(since.clone());
     }
@@ -112,18 +129,21 @@ fn query(args: &SearchArgs) -> Result<Query, Failure> {
 }
 
 /// The index, with all dialogue that is there now.
-fn up_to_date(world: &World, found: &Found) -> Result<Text, Failure> {
+fn up_to_date(
+    world: &CommandContext,
+    found: &FoundSessionFiles,
+) -> Result<TextIndex, CommandFailure> {
     let mut text = index::open(world)?;
-    text.be_patient(PATIENCE).map_err(Failure::failed)?;
+    text.be_patient(PATIENCE).map_err(CommandFailure::failed)?;
     let mut refreshed = dialogue(world, &mut text, found);
     if refreshed
         .as_ref()
-        .is_err_and(unspool_index::Error::is_damaged)
+        .is_err_and(unspool_index::CacheError::is_damaged)
     {
         text = index::renew(world, text)?;
         refreshed = dialogue(world, &mut text, found);
     }
-    if refreshed.map_err(Failure::failed)? == Ended::Busy {
+    if refreshed.map_err(CommandFailure::failed)? == IndexRunEnd::Busy {
         world
             .ui
             .note("another unspool process is writing the index: the newest hits may be missing");
@@ -131,8 +151,12 @@ fn up_to_date(world: &World, found: &Found) -> Result<Text, Failure> {
     Ok(text)
 }
 
-fn dialogue(world: &World, text: &mut Text, found: &Found) -> Result<Ended, unspool_index::Error> {
-    let mut bar = Bar::new(&world.ui, "indexing dialogue");
+fn dialogue(
+    world: &CommandContext,
+    text: &mut TextIndex,
+    found: &FoundSessionFiles,
+) -> Result<IndexRunEnd, unspool_index::CacheError> {
+    let mut bar = ProgressBar::new(&world.ui, "indexing dialogue");
     text.refresh_dialogue(found, &mut |at| {
         bar.show(at.done, at.all);
         true
@@ -140,25 +164,25 @@ fn dialogue(world: &World, text: &mut Text, found: &Found) -> Result<Ended, unsp
 }
 
 /// Says what is not indexed yet, and sees to it.
-fn tell(world: &World, status: &Status, no_background: bool) {
-    let rest = Stage::Rest as usize;
+fn tell(world: &CommandContext, status: &IndexStatus, no_background: bool) {
+    let rest = IndexStage::Rest as usize;
     if status.behind[rest] == 0 {
         return;
     }
     let done = status.bytes.saturating_sub(status.behind[rest]);
     let text = format!(
         "thinking and tool results of {} in {} are not indexed yet ({} % done; finish with `unspool index build`)",
-        amount::bytes(status.behind[rest]),
-        amount::count(status.behind_files[rest], "file"),
+        format::bytes(status.behind[rest]),
+        format::count(status.behind_files[rest], "file"),
         done * 100 / status.bytes.max(1)
     );
     world.ui.note(&text);
-    if !no_background && background::start(world) {
+    if !no_background && background_indexing::start(world) {
         world.ui.detail("continuing in the background");
     }
 }
 
-fn show(world: &World, now: Time, hits: &[Hit]) -> Result<(), Failure> {
+fn show(world: &CommandContext, now: Time, hits: &[RankedHit]) -> Result<(), CommandFailure> {
     let mut out = world.ui.out();
     let mut session = None;
     for hit in hits {
@@ -190,39 +214,48 @@ fn show(world: &World, now: Time, hits: &[Hit]) -> Result<(), Failure> {
 }
 
 /// The session, above its hits.
-fn head(world: &World, now: Time, hit: &Hit, out: &mut dyn Write) -> Result<(), Failure> {
+fn head(
+    world: &CommandContext,
+    now: Time,
+    hit: &RankedHit,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let style = world.ui.style();
     let age = hit
         .at
-        .map_or_else(String::new, |at| amount::age(now.since(at)));
-    let head = Line::of(Paint::HEADING, short(&hit.session))
-        .with(Paint::DIM, &format!("  {age}  "))
-        .with(Paint::VERB, project::project_name(&hit.project))
-        .with(Paint::PLAIN, "  ")
-        .with(Paint::BOLD, hit.title.as_deref().unwrap_or_default());
+        .map_or_else(String::new, |at| format::age(now.since(at)));
+    let head = StyledLine::of(TextStyle::HEADING, short(&hit.session))
+        .with(TextStyle::DIM, &format!("  {age}  "))
+        .with(TextStyle::VERB, project::project_name(&hit.project))
+        .with(TextStyle::PLAIN, "  ")
+        .with(TextStyle::BOLD, hit.title.as_deref().unwrap_or_default());
     Ok(layout::cut(&head, style.columns()).write(out, style.color)?)
 }
 
-fn line(world: &World, hit: &Hit, out: &mut dyn Write) -> Result<(), Failure> {
+fn line(
+    world: &CommandContext,
+    hit: &RankedHit,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let style = world.ui.style();
-    let mut line = Line::of(Paint::PLAIN, "  ");
+    let mut line = StyledLine::of(TextStyle::PLAIN, "  ");
     if let Some(agent) = &hit.agent {
-        line.push(Paint::WARN, &format!("agent-{agent} "));
+        line.push(TextStyle::WARN, &format!("agent-{agent} "));
     }
-    line.push(Paint::PLAIN, &format!("line {:<5} ", hit.line));
-    line.push(Paint::DIM, &format!("{:<8} ", hit.place.name()));
+    line.push(TextStyle::PLAIN, &format!("line {:<5} ", hit.line));
+    line.push(TextStyle::DIM, &format!("{:<8} ", hit.place.name()));
     let text = &hit.snippet.text;
     let mut at = 0;
     for mark in &hit.snippet.marks {
-        line.push(Paint::PLAIN, &text[at..mark.start]);
-        line.push(Paint::HIT, &text[mark.clone()]);
+        line.push(TextStyle::PLAIN, &text[at..mark.start]);
+        line.push(TextStyle::HIT, &text[mark.clone()]);
         at = mark.end;
     }
-    line.push(Paint::PLAIN, &text[at..]);
+    line.push(TextStyle::PLAIN, &text[at..]);
     Ok(layout::cut(&line, style.columns()).write(out, style.color)?)
 }
 
-fn row(hit: &Hit) -> HitRow {
+fn row(hit: &RankedHit) -> HitRow {
     HitRow {
         session: hit.session.clone(),
         path: hit.path.display().to_string(),

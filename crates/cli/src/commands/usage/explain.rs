@@ -5,44 +5,44 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use unspool_model::price::{Cost, Origin, Prices, Rate};
+use unspool_model::price::{Cost, PriceOrigin, Prices, TokenRate};
 use unspool_model::view::cost::CostSum;
-use unspool_model::view::usage::group::{Books, Key, Per, Row};
-use unspool_model::view::usage::{self, Counted, Fate, period};
-use unspool_show::amount;
-use unspool_show::table::{Column, Table};
+use unspool_model::view::usage::group::{GroupBy, GroupKey, GroupRow, GroupSources};
+use unspool_model::view::usage::{self, CountOutcome, CountedMessage, period};
+use unspool_show::format;
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::usage::UsageTrace;
 use unspool_store::open::line_numbers;
 use unspool_store::project;
 
 use super::report::{keys, label, name, short_model};
-use super::{Account, Filter, UsageArgs};
-use crate::failure::Failure;
-use crate::when;
-use crate::world::World;
+use super::{UsageAccount, UsageArgs, UsageFilter};
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
+use crate::time_input;
 
 /// A message of a file, and what became of it.
-struct Trace<'a> {
+struct TracedMessage<'a> {
     file: usize,
     message: u32,
-    fate: Fate,
-    one: Option<&'a Counted>,
+    fate: CountOutcome,
+    one: Option<&'a CountedMessage>,
 }
 
 /// Writes how the row came about that somebody named.
 pub fn write(
-    world: &World,
+    world: &CommandContext,
     args: &UsageArgs,
-    account: &Account<'_>,
+    account: &UsageAccount<'_>,
     prices: &Prices,
-    filter: &Filter,
+    filter: &UsageFilter,
     wanted: &str,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let books = account.books(prices, world).with_members();
     let per = keys(args);
     let rows = books.group(&per, |one| filter.lets(one, &account.places));
-    let fitting: Vec<&Row> = rows
+    let fitting: Vec<&GroupRow> = rows
         .iter()
         .filter(|row| is_named(world, account, &per, row, wanted))
         .collect();
@@ -53,15 +53,17 @@ pub fn write(
             .take(5)
             .map(|(keys, _)| name(per[0], &keys[0]))
             .collect();
-        return Err(Failure::nothing(format!("no row `{wanted}`")).hint(format!(
-            "use a row name from `unspool usage`, such as {}",
-            some.join(", ")
-        )));
+        return Err(
+            CommandFailure::nothing(format!("no row `{wanted}`")).hint(format!(
+                "use a row name from `unspool usage`, such as {}",
+                some.join(", ")
+            )),
+        );
     }
-    let several: BTreeSet<&Key> = fitting.iter().map(|(keys, _)| &keys[0]).collect();
-    if per[0] == Per::Session && several.len() > 1 {
+    let several: BTreeSet<&GroupKey> = fitting.iter().map(|(keys, _)| &keys[0]).collect();
+    if per[0] == GroupBy::Session && several.len() > 1 {
         let ids: Vec<String> = several.iter().map(|key| name(per[0], key)).collect();
-        return Err(Failure::failed(format!(
+        return Err(CommandFailure::failed(format!(
             "`{wanted}` is ambiguous: it matches {} sessions",
             ids.len()
         ))
@@ -90,12 +92,14 @@ pub fn write(
 }
 
 /// Of when the prices are that were used.
-fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String {
-    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
+fn dates(account: &UsageAccount<'_>, prices: &Prices, traces: &[TracedMessage<'_>]) -> String {
+    let counted = traces
+        .iter()
+        .filter(|trace| trace.fate == CountOutcome::Counted);
     let dates: BTreeSet<&str> = counted
         .filter_map(|trace| prices.find(account.ledger.model(trace.one?)?))
         .map(|price| match (price.origin, &*price.date) {
-            (Origin::Override, "") => "your overrides",
+            (PriceOrigin::Override, "") => "your overrides",
             (_, "") => "unknown date",
             (_, date) => date,
         })
@@ -110,10 +114,10 @@ fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String
 /// A stretch of time may also be called by a day in it, a session by the start of its id, and
 /// anything as the table calls it.
 fn is_named(
-    world: &World,
-    account: &Account<'_>,
-    per: &[Per],
-    (keys, _): &Row,
+    world: &CommandContext,
+    account: &UsageAccount<'_>,
+    per: &[GroupBy],
+    (keys, _): &GroupRow,
     wanted: &str,
 ) -> bool {
     let (per, key) = (per[0], &keys[0]);
@@ -125,32 +129,36 @@ fn is_named(
         return true;
     }
     let day = || {
-        let time = when::parse(wanted, world.now(), world.ui.zone()).ok()?;
+        let time = time_input::parse(wanted, world.now(), world.ui.zone()).ok()?;
         Some(period::day(time, world.ui.zone()))
     };
     match (per, key) {
-        (Per::Day, Key::Date(Some(date))) => day() == Some(*date),
-        (Per::Week, Key::Date(Some(date))) => {
+        (GroupBy::Day, GroupKey::Date(Some(date))) => day() == Some(*date),
+        (GroupBy::Week, GroupKey::Date(Some(date))) => {
             day().map(|day| period::week(day, account.week_start)) == Some(*date)
         }
-        (Per::Month, Key::Date(Some(date))) => day().map(period::month) == Some(*date),
-        (Per::Session, _) => wanted.len() >= 4 && called.starts_with(wanted),
-        (Per::Project, _) => project::is_meant(&called, wanted),
-        (Per::Model, _) => called.contains(wanted),
+        (GroupBy::Month, GroupKey::Date(Some(date))) => day().map(period::month) == Some(*date),
+        (GroupBy::Session, _) => wanted.len() >= 4 && called.starts_with(wanted),
+        (GroupBy::Project, _) => project::project_matches(&called, wanted),
+        (GroupBy::Model, _) => called.contains(wanted),
         _ => false,
     }
 }
 
 /// What became of the row's messages, and of those of its sessions that do not count.
-fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Vec<Trace<'a>> {
+fn traces<'a>(
+    account: &'a UsageAccount<'_>,
+    is_member: &[bool],
+    rows: &[&GroupRow],
+) -> Vec<TracedMessage<'a>> {
     let mut touched = vec![false; account.files.len()];
     let members = rows.iter().flat_map(|(_, sum)| &sum.members);
     members.for_each(|&at| touched[account.ledger.counted[at].file as usize] = true);
     let between = |at| {
-        let in_row = |(_, sum): &&&Row| sum.first <= at && at <= sum.last;
+        let in_row = |(_, sum): &&&GroupRow| sum.first <= at && at <= sum.last;
         rows.iter().any(|row| in_row(&row))
     };
-    let all = usage::fates(&account.files, account.ledger);
+    let all = usage::count_outcomes(&account.files, account.ledger);
     let wanted = all
         .into_iter()
         .filter(|&(file, message, fate, of)| match of {
@@ -158,11 +166,11 @@ fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Ve
             // What the client wrote belongs to no row; it is told where it stands.
             None => {
                 let spent = &account.files[file as usize].messages[message as usize];
-                fate == Fate::Synthetic && touched[file as usize] && between(spent.at)
+                fate == CountOutcome::Synthetic && touched[file as usize] && between(spent.at)
             }
         });
     wanted
-        .map(|(file, message, fate, of)| Trace {
+        .map(|(file, message, fate, of)| TracedMessage {
             file: file as usize,
             message,
             fate,
@@ -172,19 +180,19 @@ fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Ve
 }
 
 fn rows_out(
-    world: &World,
-    account: &Account<'_>,
-    books: &Books<'_>,
+    world: &CommandContext,
+    account: &UsageAccount<'_>,
+    books: &GroupSources<'_>,
     prices: &Prices,
-    traces: &[Trace<'_>],
+    traces: &[TracedMessage<'_>],
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let lines = lines(account, traces);
     for (trace, line) in traces.iter().zip(lines) {
         let spending = account.files[trace.file];
         let spent = &spending.messages[trace.message as usize];
         let place = account.places.get(trace.file as u32);
-        let counts = trace.one.filter(|_| trace.fate == Fate::Counted);
+        let counts = trace.one.filter(|_| trace.fate == CountOutcome::Counted);
         // Where it counts, with what other files say about it.
         let usage = counts.map_or(spent.usage, |one| one.usage());
         let model = spending.model(spent);
@@ -218,10 +226,11 @@ fn rows_out(
 }
 
 /// The number of the line that each message begins with; each file is read once.
-fn lines(account: &Account<'_>, traces: &[Trace<'_>]) -> Vec<u32> {
+fn lines(account: &UsageAccount<'_>, traces: &[TracedMessage<'_>]) -> Vec<u32> {
     let mut offsets: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    let offset =
-        |trace: &Trace<'_>| account.files[trace.file].messages[trace.message as usize].offset;
+    let offset = |trace: &TracedMessage<'_>| {
+        account.files[trace.file].messages[trace.message as usize].offset
+    };
     for trace in traces {
         offsets.entry(trace.file).or_default().push(offset(trace));
     }
@@ -237,7 +246,7 @@ fn lines(account: &Account<'_>, traces: &[Trace<'_>]) -> Vec<u32> {
                 .map(|(place, line)| ((file, place), line)),
         );
     }
-    let line = |trace: &Trace<'_>| known.get(&(trace.file, offset(trace))).copied();
+    let line = |trace: &TracedMessage<'_>| known.get(&(trace.file, offset(trace))).copied();
     traces
         .iter()
         .map(|trace| line(trace).unwrap_or(0))
@@ -250,7 +259,11 @@ fn numbers(path: &Path, places: &[u64]) -> Vec<u32> {
     read.unwrap_or_else(|_| vec![0; places.len()])
 }
 
-fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), Failure> {
+fn headline(
+    per: &[GroupBy],
+    (keys, sum): &GroupRow,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
     let names: Vec<String> = per
         .iter()
         .zip(keys)
@@ -259,7 +272,7 @@ fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), F
     let cost = match (sum.cost.total(), sum.cost.known) {
         (None, Cost(0)) => "unknown cost".to_owned(),
         (whole, known) => {
-            amount::cost_told(whole.map(Cost::usd), Some(known.usd()), sum.cost.unpriced)
+            format::cost_told(whole.map(Cost::usd), Some(known.usd()), sum.cost.unpriced)
         }
     };
     let usage = sum.usage;
@@ -267,64 +280,69 @@ fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), F
         out,
         "{}: {}, {cost}\n  input {}  output {}  cache read {}  cache write 5m {}  1h {}\n",
         unspool_show::clean::text(&names.join(" · ")),
-        amount::count(sum.messages, "message"),
-        amount::grouped(usage.input),
-        amount::grouped(usage.output),
-        amount::grouped(usage.cache_read),
-        amount::grouped(usage.cache_write_5m),
-        amount::grouped(usage.cache_write_1h),
+        format::count(sum.messages, "message"),
+        format::grouped(usage.input),
+        format::grouped(usage.output),
+        format::grouped(usage.cache_read),
+        format::grouped(usage.cache_write_5m),
+        format::grouped(usage.cache_write_1h),
     )?;
     Ok(())
 }
 
 /// Files, with how much of each counts and how much does not.
-fn files(account: &Account<'_>, traces: &[Trace<'_>]) -> Table {
-    let mut table = Table::new(vec![
-        Column::path("file", 24),
-        Column::number("counted"),
-        Column::number("lines"),
-        Column::number("in older files"),
-        Column::number("copies"),
+fn files(account: &UsageAccount<'_>, traces: &[TracedMessage<'_>]) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::path("file", 24),
+        TableColumn::number("counted"),
+        TableColumn::number("lines"),
+        TableColumn::number("in older files"),
+        TableColumn::number("copies"),
     ]);
     let mut per_file: BTreeMap<usize, [u64; 4]> = BTreeMap::new();
-    for trace in traces.iter().filter(|trace| trace.fate != Fate::Synthetic) {
+    for trace in traces
+        .iter()
+        .filter(|trace| trace.fate != CountOutcome::Synthetic)
+    {
         let spent = &account.files[trace.file].messages[trace.message as usize];
         let row = per_file.entry(trace.file).or_default();
         match trace.fate {
-            Fate::Counted => row[0] += 1,
-            Fate::Elsewhere => row[2] += 1,
-            Fate::Copy => row[3] += 1,
-            Fate::Synthetic => {}
+            CountOutcome::Counted => row[0] += 1,
+            CountOutcome::Elsewhere => row[2] += 1,
+            CountOutcome::Copy => row[3] += 1,
+            CountOutcome::Synthetic => {}
         }
         row[1] += u64::from(spent.lines);
     }
     for (file, counts) in per_file {
         let path = account.sources[file].path.display().to_string();
-        table.row(std::iter::once(path).chain(counts.iter().map(|count| amount::grouped(*count))));
+        table.row(std::iter::once(path).chain(counts.iter().map(|count| format::grouped(*count))));
     }
     table
 }
 
 /// Models, with the price that each was counted at.
 fn priced(
-    account: &Account<'_>,
-    books: &Books<'_>,
+    account: &UsageAccount<'_>,
+    books: &GroupSources<'_>,
     prices: &Prices,
-    traces: &[Trace<'_>],
-) -> Table {
-    let mut table = Table::new(vec![
-        Column::flexible("model", 12),
-        Column::number("messages"),
-        Column::flexible("price", 12),
-        Column::number("in"),
-        Column::number("out"),
-        Column::number("read"),
-        Column::number("write 5m"),
-        Column::number("write 1h"),
-        Column::number("cost"),
+    traces: &[TracedMessage<'_>],
+) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::flexible("model", 12),
+        TableColumn::number("messages"),
+        TableColumn::flexible("price", 12),
+        TableColumn::number("in"),
+        TableColumn::number("out"),
+        TableColumn::number("read"),
+        TableColumn::number("write 5m"),
+        TableColumn::number("write 1h"),
+        TableColumn::number("cost"),
     ]);
-    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
-    let mut models: BTreeMap<&str, Vec<&Counted>> = BTreeMap::new();
+    let counted = traces
+        .iter()
+        .filter(|trace| trace.fate == CountOutcome::Counted);
+    let mut models: BTreeMap<&str, Vec<&CountedMessage>> = BTreeMap::new();
     for one in counted.filter_map(|trace| trace.one) {
         models
             .entry(account.ledger.model(one).unwrap_or("unknown"))
@@ -336,15 +354,15 @@ fn priced(
         for one in ones.iter() {
             cost += CostSum::of(books.cost(one));
         }
-        let cost = amount::cost_sum(cost);
+        let cost = format::cost_sum(cost);
         let price = prices.find(model);
         let rates = price.map(|price| &price.rates);
-        let rate = |rate: Option<Rate>| {
+        let rate = |rate: Option<TokenRate>| {
             rate.map_or_else(|| "?".to_owned(), |rate| format!("{}", rate.per_million()))
         };
         table.row([
             short_model(model).to_owned(),
-            amount::grouped(ones.len() as u64),
+            format::grouped(ones.len() as u64),
             price.map_or_else(|| "unknown".to_owned(), |price| price.name.clone()),
             rate(rates.and_then(|rates| rates.input)),
             rate(rates.and_then(|rates| rates.output)),
@@ -358,10 +376,12 @@ fn priced(
 }
 
 /// In words, what was not counted and why.
-fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
-    let many = |fate: Fate| traces.iter().filter(|trace| trace.fate == fate).count() as u64;
-    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
-    let ones: Vec<&Counted> = counted.filter_map(|trace| trace.one).collect();
+fn dropped(traces: &[TracedMessage<'_>], account: &UsageAccount<'_>) -> Vec<String> {
+    let many = |fate: CountOutcome| traces.iter().filter(|trace| trace.fate == fate).count() as u64;
+    let counted = traces
+        .iter()
+        .filter(|trace| trace.fate == CountOutcome::Counted);
+    let ones: Vec<&CountedMessage> = counted.filter_map(|trace| trace.one).collect();
     let told = traces.iter().filter(|trace| trace.one.is_some());
     let lines = told.map(|trace| {
         let spent = &account.files[trace.file].messages[trace.message as usize];
@@ -374,22 +394,22 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
         .count() as u64;
     let once = format!(
         "{} report the tokens of {}; each message counts once, with the highest number of its lines.",
-        amount::count(lines, "line"),
-        amount::count(ones.len() as u64, "message")
+        format::count(lines, "line"),
+        format::count(ones.len() as u64, "message")
     );
     let reasons = [
         (
-            Fate::Elsewhere,
+            CountOutcome::Elsewhere,
             "message in a resumed or forked session is counted in an older file",
             "messages in resumed or forked sessions are counted in an older file",
         ),
         (
-            Fate::Copy,
+            CountOutcome::Copy,
             "message in a progress line is counted in the sub-agent's own file",
             "messages in progress lines are counted in the sub-agents' own files",
         ),
         (
-            Fate::Synthetic,
+            CountOutcome::Synthetic,
             "message was written by the client and costs nothing",
             "messages were written by the client and cost nothing",
         ),
@@ -399,13 +419,13 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
         match many(fate) {
             0 => {}
             1 => all.push(format!("1 {one}.")),
-            count => all.push(format!("{} {several}.", amount::grouped(count))),
+            count => all.push(format!("{} {several}.", format::grouped(count))),
         }
     }
     if floors > 0 {
         all.push(format!(
             "The output of {} is a lower bound: their client did not record the final count.",
-            amount::grouped(floors)
+            format::grouped(floors)
         ));
     }
     all

@@ -5,37 +5,37 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use jiff::civil::Date;
-use unspool_model::price::{Cost, Prices, Unpriced};
+use unspool_model::price::{Cost, Prices, UnpricedReason};
 use unspool_model::time::Time;
-use unspool_model::view::usage::group::{Books, Key, Per, Row, Sum};
+use unspool_model::view::usage::group::{GroupBy, GroupKey, GroupRow, GroupSources, GroupSum};
 use unspool_model::view::usage::period::WINDOW;
-use unspool_model::view::usage::{Counted, version_numbers};
-use unspool_show::amount;
-use unspool_show::spark::spark;
-use unspool_show::style::{Line, Paint};
-use unspool_show::table::{Column, Table};
+use unspool_model::view::usage::{CountedMessage, version_numbers};
+use unspool_show::format;
+use unspool_show::sparkline::spark;
+use unspool_show::style::{StyledLine, TextStyle};
+use unspool_show::table::{TableColumn, TextTable};
 use unspool_show::wire::usage::UsageSum;
 use unspool_store::project;
 
-use super::{Account, Filter, Grouping, UsageArgs};
-use crate::failure::Failure;
-use crate::world::World;
+use super::{UsageAccount, UsageArgs, UsageFilter, UsageGroupArg};
+use crate::command_context::CommandContext;
+use crate::failure::CommandFailure;
 
 /// Writes the rows that were asked for.
 pub fn write(
-    world: &World,
+    world: &CommandContext,
     args: &UsageArgs,
-    account: &Account<'_>,
+    account: &UsageAccount<'_>,
     prices: &Prices,
-    filter: &Filter,
+    filter: &UsageFilter,
     out: &mut dyn Write,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandFailure> {
     let books = account.books(prices, world);
     let per = keys(args);
-    let wanted = |one: &Counted| filter.lets(one, &account.places);
+    let wanted = |one: &CountedMessage| filter.lets(one, &account.places);
     let rows = rows(args, account, &books, filter);
     if rows.is_empty() {
-        return Err(Failure::nothing("no message matches")
+        return Err(CommandFailure::nothing("no message matches")
             .hint("widen `--since`, `--until` or `--project`; `unspool ls` lists all sessions"));
     }
     if world.ui.json {
@@ -53,11 +53,11 @@ pub fn write(
 /// The rows, in their order.
 pub fn rows(
     args: &UsageArgs,
-    account: &Account<'_>,
-    books: &Books<'_>,
-    filter: &Filter,
-) -> Vec<Row> {
-    let mut rows = books.group(&keys(args), |one: &Counted| {
+    account: &UsageAccount<'_>,
+    books: &GroupSources<'_>,
+    filter: &UsageFilter,
+) -> Vec<GroupRow> {
+    let mut rows = books.group(&keys(args), |one: &CountedMessage| {
         filter.lets(one, &account.places)
     });
     sort(args.per, &mut rows);
@@ -65,7 +65,7 @@ pub fn rows(
 }
 
 /// What the rows are told apart by, in the order of the columns.
-pub fn keys(args: &UsageArgs) -> Vec<Per> {
+pub fn keys(args: &UsageArgs) -> Vec<GroupBy> {
     let mut keys = vec![args.per.per()];
     for by in args.by.iter().map(|by| by.per()) {
         if !keys.contains(&by) {
@@ -73,24 +73,29 @@ pub fn keys(args: &UsageArgs) -> Vec<Per> {
         }
     }
     if args.own {
-        keys.push(Per::Agent);
+        keys.push(GroupBy::Agent);
     }
     keys
 }
 
 /// Times run downwards, so that the latest stands above the prompt; names go by their cost.
-fn sort(per: Grouping, rows: &mut [Row]) {
+fn sort(per: UsageGroupArg, rows: &mut [GroupRow]) {
     match per {
-        Grouping::Day | Grouping::Week | Grouping::Month | Grouping::Block => {}
-        Grouping::Session => rows.sort_by_key(|(_, sum)| sum.last),
-        Grouping::Project | Grouping::Model | Grouping::Speed => {
+        UsageGroupArg::Day | UsageGroupArg::Week | UsageGroupArg::Month | UsageGroupArg::Block => {}
+        UsageGroupArg::Session => rows.sort_by_key(|(_, sum)| sum.last),
+        UsageGroupArg::Project | UsageGroupArg::Model | UsageGroupArg::Speed => {
             rows.sort_by_key(|(_, sum)| (sum.cost.known, sum.usage.total()));
         }
     }
 }
 
 /// A row for machines.
-pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row) -> UsageSum {
+pub fn wire(
+    world: &CommandContext,
+    account: &UsageAccount<'_>,
+    per: &[GroupBy],
+    (keys, sum): &GroupRow,
+) -> UsageSum {
     let usage = sum.usage;
     let one = (sum.models.len() == 1).then(|| sum.models.first().cloned());
     let time = |time: Option<Time>| time.map(|time| time.to_string());
@@ -115,21 +120,21 @@ pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row
         last: time(sum.last),
         ..UsageSum::default()
     };
-    let by_session = per.contains(&Per::Session);
+    let by_session = per.contains(&GroupBy::Session);
     for (per, key) in per.iter().zip(keys) {
         match (per, key) {
-            (Per::Day, key) => row.day = Some(name(*per, key)),
-            (Per::Week, key) => row.week = Some(name(*per, key)),
-            (Per::Month, key) => row.month = Some(name(*per, key)),
-            (Per::Block, Key::Block(start)) => {
+            (GroupBy::Day, key) => row.day = Some(name(*per, key)),
+            (GroupBy::Week, key) => row.week = Some(name(*per, key)),
+            (GroupBy::Month, key) => row.month = Some(name(*per, key)),
+            (GroupBy::Block, GroupKey::Block(start)) => {
                 row.block = time(*start);
                 row.block_end = time(start.map(|start| Time(start.0 + WINDOW)));
                 row.active = start.map(|start| world.now().0 < start.0 + WINDOW);
             }
-            (Per::Session, Key::Text(session)) => name_session(account, session, &mut row),
-            (Per::Speed, Key::Text(speed)) => row.speed.clone_from(speed),
-            (Per::Project, Key::Text(project)) => row.project.clone_from(project),
-            (Per::Agent, Key::Text(agent)) => {
+            (GroupBy::Session, GroupKey::Text(session)) => name_session(account, session, &mut row),
+            (GroupBy::Speed, GroupKey::Text(speed)) => row.speed.clone_from(speed),
+            (GroupBy::Project, GroupKey::Text(project)) => row.project.clone_from(project),
+            (GroupBy::Agent, GroupKey::Text(agent)) => {
                 row.is_subagent = Some(agent.is_some());
                 row.agent = agent.clone().filter(|_| by_session);
                 if agent.is_some() {
@@ -144,7 +149,7 @@ pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row
 }
 
 /// A session's file, project and context.
-fn name_session(account: &Account<'_>, session: &Option<String>, row: &mut UsageSum) {
+fn name_session(account: &UsageAccount<'_>, session: &Option<String>, row: &mut UsageSum) {
     row.session = Some(session.clone().unwrap_or_default());
     let Some(at) = account.main(session.as_deref()) else {
         return;
@@ -158,7 +163,7 @@ fn name_session(account: &Account<'_>, session: &Option<String>, row: &mut Usage
 }
 
 /// How a row calls what its messages have in common.
-pub fn name(per: Per, key: &Key) -> String {
+pub fn name(per: GroupBy, key: &GroupKey) -> String {
     let date = |date: &Option<Date>, form: &str| {
         date.map_or_else(
             || "unknown".to_owned(),
@@ -166,24 +171,26 @@ pub fn name(per: Per, key: &Key) -> String {
         )
     };
     match key {
-        Key::Date(day) if per == Per::Month => date(day, "%Y-%m"),
-        Key::Date(day) => date(day, "%Y-%m-%d"),
-        Key::Block(start) => start.map_or_else(|| "unknown".to_owned(), |start| start.to_string()),
-        Key::Text(text) => text.clone().unwrap_or_else(|| "unknown".to_owned()),
+        GroupKey::Date(day) if per == GroupBy::Month => date(day, "%Y-%m"),
+        GroupKey::Date(day) => date(day, "%Y-%m-%d"),
+        GroupKey::Block(start) => {
+            start.map_or_else(|| "unknown".to_owned(), |start| start.to_string())
+        }
+        GroupKey::Text(text) => text.clone().unwrap_or_else(|| "unknown".to_owned()),
     }
 }
 
-fn heading(per: Per) -> &'static str {
+fn heading(per: GroupBy) -> &'static str {
     match per {
-        Per::Day => "day",
-        Per::Week => "week from",
-        Per::Month => "month",
-        Per::Session => "session",
-        Per::Project => "project",
-        Per::Model => "model",
-        Per::Block => "window from",
-        Per::Agent => "sub-agent",
-        Per::Speed => "speed",
+        GroupBy::Day => "day",
+        GroupBy::Week => "week from",
+        GroupBy::Month => "month",
+        GroupBy::Session => "session",
+        GroupBy::Project => "project",
+        GroupBy::Model => "model",
+        GroupBy::Block => "window from",
+        GroupBy::Agent => "sub-agent",
+        GroupBy::Speed => "speed",
     }
 }
 
@@ -193,96 +200,102 @@ const WIDE: usize = 110;
 /// From how many columns on there is room for bars beside a session's context.
 const BARS: usize = 96;
 
-fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total: &Sum) -> Table {
-    let session = per.contains(&Per::Session);
+fn table(
+    world: &CommandContext,
+    account: &UsageAccount<'_>,
+    per: &[GroupBy],
+    rows: &[GroupRow],
+    total: &GroupSum,
+) -> TextTable {
+    let session = per.contains(&GroupBy::Session);
     let width = world.ui.style().width;
     // The numbers come first; names of models take what a wide terminal has left.
-    let with_models = !per.contains(&Per::Model) && width >= WIDE;
-    let mut columns: Vec<Column> = per
+    let with_models = !per.contains(&GroupBy::Model) && width >= WIDE;
+    let mut columns: Vec<TableColumn> = per
         .iter()
         .map(|per| match per {
-            Per::Project => Column::path(heading(*per), 12),
-            Per::Model => Column::flexible(heading(*per), 10),
-            _ => Column::fixed(heading(*per)),
+            GroupBy::Project => TableColumn::path(heading(*per), 12),
+            GroupBy::Model => TableColumn::flexible(heading(*per), 10),
+            _ => TableColumn::fixed(heading(*per)),
         })
         .collect();
     if session {
-        columns.push(Column::flexible("project", 8));
-        columns.push(Column::number("context"));
+        columns.push(TableColumn::flexible("project", 8));
+        columns.push(TableColumn::number("context"));
     }
     if with_models {
-        columns.push(Column::flexible("models", 8));
+        columns.push(TableColumn::flexible("models", 8));
     }
     for title in ["msgs", "input", "output", "cached", "to cache", "cost"] {
-        columns.push(Column::number(title));
+        columns.push(TableColumn::number(title));
     }
     // How much is missing from a cost stands beside it.
     let unpriced = total.cost.unpriced > 0;
     if unpriced {
-        columns.push(Column::number("unpriced"));
+        columns.push(TableColumn::number("unpriced"));
     }
     let bars = !session || width >= BARS;
     if bars {
-        columns.push(Column::fixed(""));
+        columns.push(TableColumn::fixed(""));
     }
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let shown = id_length(per, rows);
     for (keys, sum) in rows {
         let names = per.iter().zip(keys);
-        let mut cells: Vec<Line> = names
+        let mut cells: Vec<StyledLine> = names
             .map(|(per, key)| plain(&label(world, *per, key, shown)))
             .collect();
         if session {
-            let at = per.iter().position(|per| *per == Per::Session);
+            let at = per.iter().position(|per| *per == GroupBy::Session);
             let key = at.and_then(|at| match &keys[at] {
-                Key::Text(text) => text.as_deref(),
+                GroupKey::Text(text) => text.as_deref(),
                 _ => None,
             });
             let is_agent = per
                 .iter()
                 .zip(keys)
-                .any(|(per, key)| *per == Per::Agent && *key != Key::Text(None));
+                .any(|(per, key)| *per == GroupBy::Agent && *key != GroupKey::Text(None));
             cells.extend(session_cells(account, key, is_agent));
         }
         if with_models {
-            cells.push(Line::of(Paint::DIM, &models(sum)));
+            cells.push(StyledLine::of(TextStyle::DIM, &models(sum)));
         }
         cells.extend(numbers(sum).map(|cell| plain(&cell)));
         if unpriced {
             let count = Some(sum.cost.unpriced).filter(|&count| count > 0);
-            cells.push(plain(&count.map_or_else(String::new, amount::grouped)));
+            cells.push(plain(&count.map_or_else(String::new, format::grouped)));
         }
         if bars {
-            cells.push(Line::of(Paint::DIM, &spark(&sum.shape)));
+            cells.push(StyledLine::of(TextStyle::DIM, &spark(&sum.shape)));
         }
         table.rows.push(cells);
     }
     let names = per.iter().enumerate();
-    let mut cells: Vec<Line> = names
-        .map(|(nth, _)| Line::of(Paint::BOLD, if nth == 0 { "total" } else { "" }))
+    let mut cells: Vec<StyledLine> = names
+        .map(|(nth, _)| StyledLine::of(TextStyle::BOLD, if nth == 0 { "total" } else { "" }))
         .collect();
     let empty = usize::from(session) * 2 + usize::from(with_models);
     cells.extend(std::iter::repeat_n(plain(""), empty));
-    cells.extend(numbers(total).map(|cell| Line::of(Paint::BOLD, &cell)));
+    cells.extend(numbers(total).map(|cell| StyledLine::of(TextStyle::BOLD, &cell)));
     if unpriced {
-        let count = amount::grouped(total.cost.unpriced);
-        cells.push(Line::of(Paint::BOLD, &count));
+        let count = format::grouped(total.cost.unpriced);
+        cells.push(StyledLine::of(TextStyle::BOLD, &count));
     }
     table.rows.push(cells);
     table
 }
 
-fn plain(text: &str) -> Line {
-    Line::of(Paint::PLAIN, text)
+fn plain(text: &str) -> StyledLine {
+    StyledLine::of(TextStyle::PLAIN, text)
 }
 
 /// How many characters of the ids of sessions tell them apart.
-fn id_length(per: &[Per], rows: &[Row]) -> usize {
-    let Some(at) = per.iter().position(|per| *per == Per::Session) else {
+fn id_length(per: &[GroupBy], rows: &[GroupRow]) -> usize {
+    let Some(at) = per.iter().position(|per| *per == GroupBy::Session) else {
         return 8;
     };
     let ids = rows.iter().filter_map(|(keys, _)| match &keys[at] {
-        Key::Text(Some(id)) => Some(id.as_str()),
+        GroupKey::Text(Some(id)) => Some(id.as_str()),
         _ => None,
     });
     let ids: HashSet<&str> = ids.collect();
@@ -297,14 +310,14 @@ fn id_length(per: &[Per], rows: &[Row]) -> usize {
 }
 
 /// What a row is called in the table.
-pub fn label(world: &World, per: Per, key: &Key, shown: usize) -> String {
+pub fn label(world: &CommandContext, per: GroupBy, key: &GroupKey, shown: usize) -> String {
     match (per, key) {
-        (Per::Session, Key::Text(Some(id))) => id.get(..shown).unwrap_or(id).to_owned(),
-        (Per::Project, Key::Text(Some(path))) => project::project_name(path).to_owned(),
-        (Per::Model, Key::Text(Some(model))) => short_model(model).to_owned(),
-        (Per::Agent, Key::Text(None)) => "-".to_owned(),
-        (Per::Agent, Key::Text(Some(id))) if id.is_empty() => "inside".to_owned(),
-        (Per::Block, Key::Block(Some(start))) => {
+        (GroupBy::Session, GroupKey::Text(Some(id))) => id.get(..shown).unwrap_or(id).to_owned(),
+        (GroupBy::Project, GroupKey::Text(Some(path))) => project::project_name(path).to_owned(),
+        (GroupBy::Model, GroupKey::Text(Some(model))) => short_model(model).to_owned(),
+        (GroupBy::Agent, GroupKey::Text(None)) => "-".to_owned(),
+        (GroupBy::Agent, GroupKey::Text(Some(id))) if id.is_empty() => "inside".to_owned(),
+        (GroupBy::Block, GroupKey::Block(Some(start))) => {
             let local = world.ui.zone().to_datetime(start.timestamp());
             let open = world.now().0 < start.0 + WINDOW;
             local.strftime("%Y-%m-%d %H:%M").to_string() + if open { " (now)" } else { "" }
@@ -314,14 +327,18 @@ pub fn label(world: &World, per: Per, key: &Key, shown: usize) -> String {
 }
 
 /// A session's project, and how full its own context is.
-fn session_cells(account: &Account<'_>, session: Option<&str>, is_agent: bool) -> [Line; 2] {
+fn session_cells(
+    account: &UsageAccount<'_>,
+    session: Option<&str>,
+    is_agent: bool,
+) -> [StyledLine; 2] {
     let Some(at) = account.main(session) else {
         return [plain(""), plain("")];
     };
     let project = project::project_name(account.places.get(at).project);
     let context = account.context(at).filter(|_| !is_agent);
     let context = context.map_or_else(String::new, |(tokens, limit)| {
-        amount::fullness(tokens, limit)
+        format::fullness(tokens, limit)
     });
     [plain(project), plain(&context)]
 }
@@ -339,41 +356,41 @@ pub fn short_model(model: &str) -> &str {
     }
 }
 
-fn models(sum: &Sum) -> String {
+fn models(sum: &GroupSum) -> String {
     let names: Vec<&str> = sum.models.iter().map(|model| short_model(model)).collect();
     names.join(" ")
 }
 
-fn numbers(sum: &Sum) -> [String; 6] {
+fn numbers(sum: &GroupSum) -> [String; 6] {
     let usage = sum.usage;
     let writes = usage.cache_write_5m.saturating_add(usage.cache_write_1h);
     [
-        amount::grouped(sum.messages),
-        amount::tokens(usage.input),
-        amount::tokens(usage.output),
-        amount::tokens(usage.cache_read),
-        amount::tokens(writes),
-        amount::cost_sum(sum.cost),
+        format::grouped(sum.messages),
+        format::tokens(usage.input),
+        format::tokens(usage.output),
+        format::tokens(usage.cache_read),
+        format::tokens(writes),
+        format::cost_sum(sum.cost),
     ]
 }
 
 /// The model of a message without a price, and which of its prices is missing if others are known.
-fn unpriced<'a>(account: &'a Account<'_>, one: &Counted) -> Cow<'a, str> {
+fn unpriced<'a>(account: &'a UsageAccount<'_>, one: &CountedMessage) -> Cow<'a, str> {
     let Some(model) = account.ledger.model(one) else {
         return Cow::Borrowed("unnamed model");
     };
     match account.prices.charge(model, one.usage(), one.terms()) {
-        Err(Unpriced::Part(part)) => Cow::Owned(format!("{model}: {part}")),
+        Err(UnpricedReason::Part(part)) => Cow::Owned(format!("{model}: {part}")),
         _ => Cow::Borrowed(model),
     }
 }
 
 /// What to know about the numbers.
 fn remarks(
-    account: &Account<'_>,
-    books: &Books<'_>,
-    total: &Sum,
-    wanted: impl Fn(&Counted) -> bool,
+    account: &UsageAccount<'_>,
+    books: &GroupSources<'_>,
+    total: &GroupSum,
+    wanted: impl Fn(&CountedMessage) -> bool,
 ) -> Vec<String> {
     let mut all = Vec::new();
     let members = || account.ledger.counted.iter().filter(|one| wanted(one));
@@ -386,18 +403,18 @@ fn remarks(
         unknown.dedup();
         all.push(format!(
             "{} of {} have no known price ({}); the others cost {}. To add prices, see `unspool prices --help`.",
-            amount::grouped(total.cost.unpriced),
-            amount::count(total.messages, "message"),
+            format::grouped(total.cost.unpriced),
+            format::count(total.messages, "message"),
             unknown.join(", "),
-            amount::dollars(total.cost.known.usd()),
+            format::dollars(total.cost.known.usd()),
         ));
     }
     if total.fast > 0 {
         all.push(format!(
             "{} of {} in fast mode, {}; list them separately with `--by speed`",
-            amount::grouped(total.fast),
-            amount::count(total.messages, "message"),
-            amount::cost_sum(total.fast_cost),
+            format::grouped(total.fast),
+            format::count(total.messages, "message"),
+            format::cost_sum(total.fast_cost),
         ));
     }
     if total.floors > 0 {
@@ -414,7 +431,7 @@ fn remarks(
         };
         all.push(format!(
             "output of {} is a lower bound: written by {range}",
-            amount::count(total.floors, "message"),
+            format::count(total.floors, "message"),
         ));
     }
     all

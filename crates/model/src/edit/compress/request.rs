@@ -1,25 +1,25 @@
 //! What a model is asked.
 
-use super::Task;
+use super::CompressTask;
 use crate::block::{self, BlockKind};
-use crate::edit::Plan;
-use crate::entry::{self, Kind};
-use crate::input::{self, Input};
-use crate::json::{self, Cursor};
-use crate::known::UnknownNames;
-use crate::log::Source;
-use crate::session::{Index, Record, Session};
+use crate::edit::EditPlan;
+use crate::entry::{self, LineKind};
+use crate::json::{self, JsonCursor};
+use crate::known_names::UnknownNames;
+use crate::log::TranscriptSource;
+use crate::session::{EntryRecord, Index, Session};
+use crate::user_input::{self, UserInput};
+use crate::view::client_profile::ClientProfile;
 use crate::view::messages;
-use crate::view::profile::Profile;
 
 /// What is asked of a model for one text.
-pub fn request(task: &Task) -> String {
+pub fn request(task: &CompressTask) -> String {
     let what = "one message from the record of a programming session";
-    asked(what, &wish(task), "the shorter message", &task.text)
+    asked(what, &instruction(task), "the shorter message", &task.text)
 }
 
 /// What is to be done with a text: a request without it.
-pub fn wish(task: &Task) -> String {
+pub fn instruction(task: &CompressTask) -> String {
     let (share, wanted) = (task.share, task.wanted());
     let all = task.text.chars().count();
     format!(
@@ -87,14 +87,14 @@ const WORDS: usize = 6_000;
 /// The live conversation before a record, told in plain text of at most so many characters.
 /// Where it is longer the middle is left out, and the text says so. `None` if nobody said
 /// anything before that record.
-pub fn digest(
+pub fn conversation_excerpt(
     session: &Session,
-    source: &dyn Source,
-    plan: &Plan,
+    source: &dyn TranscriptSource,
+    plan: &EditPlan,
     before: Index,
     limit: usize,
 ) -> Option<String> {
-    let live = messages::live_lines(session, Profile::Strict).into_iter();
+    let live = messages::live_lines(session, ClientProfile::Strict).into_iter();
     let told: Vec<String> = live
         .take_while(|&at| at != before)
         .filter(|&at| !plan.is_dropped(at))
@@ -104,7 +104,12 @@ pub fn digest(
 }
 
 /// What a line says.
-fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Option<String> {
+fn tell(
+    session: &Session,
+    source: &dyn TranscriptSource,
+    plan: &EditPlan,
+    at: Index,
+) -> Option<String> {
     let record = &session.records[at as usize];
     if !record.is_conversation() || record.is_api_error() {
         return None;
@@ -126,7 +131,8 @@ fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Optio
                 format!("[{tool}] {about}")
             }
             BlockKind::ToolResult => {
-                let parts = block::read(&mut Cursor::new(raw), raw, &mut UnknownNames::default());
+                let parts =
+                    block::read(&mut JsonCursor::new(raw), raw, &mut UnknownNames::default());
                 let parts = parts.unwrap_or_default();
                 let said = entry::text_of(&parts, raw);
                 let kind = if block.is_error { "failed" } else { "result" };
@@ -142,13 +148,15 @@ fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Optio
     (!out.is_empty()).then(|| out.join("\n"))
 }
 
-fn spoken(record: &Record, text: &str) -> String {
+fn spoken(record: &EntryRecord, text: &str) -> String {
     let (who, text) = match (&record.kind, record.input) {
-        (Kind::Assistant, _) => ("Assistant", text.to_owned()),
+        (LineKind::Assistant, _) => ("Assistant", text.to_owned()),
         // All that is known of what was before.
-        (_, Input::Summary) => return format!("Earlier: {text}"),
-        (_, Input::Meta | Input::Machine | Input::Interrupt) => ("Note", text.to_owned()),
-        _ => ("Person", input::readable(text).into_owned()),
+        (_, UserInput::Summary) => return format!("Earlier: {text}"),
+        (_, UserInput::Meta | UserInput::Machine | UserInput::Interrupt) => {
+            ("Note", text.to_owned())
+        }
+        _ => ("Person", user_input::readable(text).into_owned()),
     };
     match text.trim() {
         "" => String::new(),

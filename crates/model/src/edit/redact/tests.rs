@@ -9,7 +9,7 @@ use unspool_testkit::random::Random;
 use super::*;
 
 fn redactor() -> Redactor {
-    Redactor::new(Secrets::standard().clone(), [7; 32])
+    Redactor::new(SecretFinder::standard().clone(), [7; 32])
 }
 
 fn draw(count: usize, from: &[u8], random: &mut Random) -> String {
@@ -69,7 +69,7 @@ fn a_tool_name_without_its_token_is_still_one_that_the_api_takes() {
         (1..=128).contains(&name.len()) && name.bytes().all(is_part)
     };
     let (one, two) = (token(1), key(2));
-    let named = Secrets::standard().with_values([("my key.€".repeat(30), "walrus-otter-77")]);
+    let named = SecretFinder::standard().with_values([("my key.€".repeat(30), "walrus-otter-77")]);
     for redactor in [
         Redactor::new(named.clone(), [7; 32]),
         Redactor::masking(named),
@@ -130,7 +130,7 @@ fn a_reference_to_a_tool_is_redacted_as_its_name_is() {
 #[test]
 fn names_lose_tokens_on_screens_and_in_files() {
     let secret = token(1);
-    let masks = Redactor::masking(Secrets::standard().clone());
+    let masks = Redactor::masking(SecretFinder::standard().clone());
     for field in ["cwd", "gitBranch", "permissionMode", "slug", "version"] {
         let line = format!(r#"{{"type":"user","{field}":"/x/{secret}"}}"#);
         let redacted = redactor().line(line.as_bytes()).unwrap_or_default();
@@ -373,7 +373,7 @@ fn what_a_client_finds_its_way_by_stays_and_the_same_text_elsewhere_goes() {
 #[test]
 fn a_known_value_that_is_an_id_goes_from_texts_and_stays_in_links() {
     let id = "1b4e28ba-2fa1-41d2-883f-0016d3cca427";
-    let secrets = Secrets::standard().with_values([("MY_KEY", id)]);
+    let secrets = SecretFinder::standard().with_values([("MY_KEY", id)]);
     let redactor = Redactor::new(secrets, [7; 32]);
     let line = |text: &str| {
         format!(
@@ -453,7 +453,7 @@ fn equal_secrets_have_equal_placeholders_and_other_keys_other_ones() {
     let redactor = redactor();
     assert_eq!(redactor.hash(&one), redactor.hash(&one));
     assert_ne!(redactor.hash(&one), redactor.hash(&two));
-    let other = Redactor::new(Secrets::standard().clone(), [8; 32]);
+    let other = Redactor::new(SecretFinder::standard().clone(), [8; 32]);
     assert_ne!(redactor.hash(&one), other.hash(&one));
     assert_eq!(redactor.hash(&one).len(), 6);
 }

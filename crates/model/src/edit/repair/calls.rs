@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
-use super::mend::Mender;
+use super::repair_plan::RepairPlanner;
 use crate::block::BlockKind;
-use crate::edit::Loss;
+use crate::edit::LossKind;
 use crate::session::Index;
-use crate::view::turns::{CallStatus, Course};
+use crate::view::turns::{CallStatus, ThreadEnds};
 
 /// Where calls and results with one id stand.
 #[derive(Default)]
-struct Pair {
+struct CallPositions {
     calls: Vec<(Index, Index)>,
     results: Vec<(Index, Index)>,
 }
 
-impl Mender<'_> {
+impl RepairPlanner<'_> {
     pub(super) fn calls(&mut self) {
-        let course = Course::of(self.session);
+        let course = ThreadEnds::of(self.session);
         let status = |call| course.status(self.session, call);
         let made = self.session.calls.iter();
         // The first of repeated calls is the one that the session knows.
@@ -57,8 +57,8 @@ impl Mender<'_> {
     }
 
     /// Calls and results by id, without those that go.
-    fn pairs(&self) -> BTreeMap<Box<str>, Pair> {
-        let mut pairs: BTreeMap<Box<str>, Pair> = BTreeMap::new();
+    fn pairs(&self) -> BTreeMap<Box<str>, CallPositions> {
+        let mut pairs: BTreeMap<Box<str>, CallPositions> = BTreeMap::new();
         for (at, record) in self.session.records.iter().enumerate() {
             for block in record.blocks.clone() {
                 let place = (at as Index, block);
@@ -101,7 +101,8 @@ impl Mender<'_> {
             } else {
                 self.plan.counts.calls_removed += 1;
             }
-            self.plan.lose(self.session, at, Loss::Damaged, &[block]);
+            self.plan
+                .lose(self.session, at, LossKind::Damaged, &[block]);
             self.note(at, kind, what);
         }
     }

@@ -3,16 +3,17 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use super::Mended;
-use super::mend::Mender;
+use super::RepairedFault;
+use super::repair_plan::RepairPlanner;
+use crate::bitset::NumberLists;
 use crate::block::BlockKind;
-use crate::edit::identity::made;
-use crate::edit::lines::{self, Envelope, Stamp};
-use crate::entry::Kind;
-use crate::graph::{self, Links};
+use crate::edit::copy_identity::made;
+use crate::edit::inserted_lines::{self, LineEnvelope, LineStamp};
+use crate::edit::relink;
+use crate::entry::LineKind;
+use crate::graph::{self, ParentLinks};
 use crate::id::Id;
-use crate::marks::Lists;
-use crate::session::{Index, Role, Session};
+use crate::session::{Index, Session, TranscriptRole};
 use crate::time::Time;
 
 /// What a call says that never got a result.
@@ -20,21 +21,21 @@ pub const NO_RESULT: &str = "[unspool repair: the result of this call is not in 
      it was interrupted, or its result was lost. Whether it took effect is not known.]";
 
 /// A line of the conversation: one that is there, or a result of ours.
-struct Link {
+struct ChainLine {
     id: Id,
     record: Option<Index>,
     answers: Option<(Index, Index)>,
 }
 
 /// The conversation in order, of lines that are links for every client.
-pub(super) struct Chain {
-    links: Vec<Link>,
+pub(super) struct ConversationChain {
+    links: Vec<ChainLine>,
     /// Where each line stands.
     places: HashMap<Index, usize>,
 }
 
-impl Chain {
-    pub(super) fn of(mender: &mut Mender<'_>) -> Chain {
+impl ConversationChain {
+    pub(super) fn of(mender: &mut RepairPlanner<'_>) -> ConversationChain {
         drop_boundaries(mender);
         let skipped = preserved(mender.session, &mender.links, &mender.live);
         let mut links = Vec::new();
@@ -49,14 +50,14 @@ impl Chain {
                 continue;
             };
             if record.kind.is_link() {
-                links.push(Link {
+                links.push(ChainLine {
                     id,
                     record: Some(at),
                     answers: None,
                 });
             }
         }
-        let mut chain = Chain {
+        let mut chain = ConversationChain {
             links,
             places: HashMap::new(),
         };
@@ -80,7 +81,7 @@ impl Chain {
     }
 
     /// Calls without results get one: in the chain behind their message, elsewhere beside it.
-    fn answer(&mut self, mender: &mut Mender<'_>) {
+    fn answer(&mut self, mender: &mut RepairPlanner<'_>) {
         let session = mender.session;
         let end = self.last().unwrap_or(session.records.len() as Index);
         let unanswered = std::mem::take(&mut mender.unanswered);
@@ -89,12 +90,12 @@ impl Chain {
             .filter(|&(at, block)| !mender.plan.is_removed(at, block))
             .collect();
         unanswered.sort_unstable();
-        let mut added: HashMap<usize, Vec<Link>> = HashMap::new();
+        let mut added: HashMap<usize, Vec<ChainLine>> = HashMap::new();
         for call in unanswered {
             let id = new_id(mender, call);
             if let Some(&place) = self.places.get(&call.0) {
                 let place = self.behind(mender, place, mender.record(call.0).message());
-                added.entry(place).or_default().push(Link {
+                added.entry(place).or_default().push(ChainLine {
                     id,
                     record: None,
                     answers: Some(call),
@@ -114,8 +115,8 @@ impl Chain {
     }
 
     /// The place of the last line of a message and its results, from one of them on.
-    fn behind(&self, mender: &Mender<'_>, place: usize, message: Option<Index>) -> usize {
-        let own = |link: &&Link| {
+    fn behind(&self, mender: &RepairPlanner<'_>, place: usize, message: Option<Index>) -> usize {
+        let own = |link: &&ChainLine| {
             let record = link.record.map(|at| mender.record(at));
             record.is_some_and(|record| record.message().is_some() && record.message() == message)
         };
@@ -124,7 +125,7 @@ impl Chain {
 
     /// The first line may belong to a message whose results stand before it, and so follow
     /// what will come behind it. Then it follows nothing: one chain has no room for both.
-    fn begin(&self, mender: &mut Mender<'_>) {
+    fn begin(&self, mender: &mut RepairPlanner<'_>) {
         let Some(first) = self.links.first().and_then(|link| link.record) else {
             return;
         };
@@ -137,18 +138,19 @@ impl Chain {
         mender.plan.set_parent(first, None);
         // What was said about its parent is no longer so.
         let line = mender.record(first).line;
-        let other =
-            |done: &Mended| done.line != line || !matches!(done.kind, "missing_parent" | "cycle");
+        let other = |done: &RepairedFault| {
+            done.line != line || !matches!(done.kind, "missing_parent" | "cycle")
+        };
         mender.mended.retain(other);
         let what = "broke a parent cycle; the conversation now begins here";
         mender.note(first, "cycle", what);
     }
 
     /// Lets each line follow the one before it.
-    pub(super) fn link(&self, mender: &mut Mender<'_>) {
+    pub(super) fn link(&self, mender: &mut RepairPlanner<'_>) {
         self.begin(mender);
         let end = self.last();
-        let mut before: Option<&Link> = None;
+        let mut before: Option<&ChainLine> = None;
         for (nth, link) in self.links.iter().enumerate() {
             let Some(parent) = before.replace(link) else {
                 continue;
@@ -170,7 +172,7 @@ impl Chain {
         }
     }
 
-    fn note(&self, mender: &mut Mender<'_>, at: Index, parent: &Link) {
+    fn note(&self, mender: &mut RepairPlanner<'_>, at: Index, parent: &ChainLine) {
         if mender.broken.contains(&at) {
             return;
         }
@@ -194,8 +196,8 @@ impl Chain {
         mender.note(at, kind, format!("set its parent to line {line}: {why}"));
     }
 
-    fn time_between(&self, mender: &Mender<'_>, nth: usize) -> Time {
-        let time = |link: &Link| mender.time(link.record?);
+    fn time_between(&self, mender: &RepairPlanner<'_>, nth: usize) -> Time {
+        let time = |link: &ChainLine| mender.time(link.record?);
         let before = self.links[..nth]
             .iter()
             .rev()
@@ -209,8 +211,8 @@ impl Chain {
     }
 
     /// The place of the last line that says something.
-    fn said(&self, mender: &Mender<'_>) -> Option<usize> {
-        let said = |link: &Link| {
+    fn said(&self, mender: &RepairPlanner<'_>) -> Option<usize> {
+        let said = |link: &ChainLine| {
             link.record
                 .is_some_and(|at| mender.record(at).is_conversation())
         };
@@ -218,12 +220,12 @@ impl Chain {
     }
 
     /// No client goes on from a line that is marked as a sub-agent's.
-    pub(super) fn own(&self, mender: &mut Mender<'_>) {
+    pub(super) fn own(&self, mender: &mut RepairPlanner<'_>) {
         let last = self.said(mender).and_then(|said| self.links[said].record);
         let Some(at) = last.filter(|&at| mender.record(at).is_sidechain()) else {
             return;
         };
-        if mender.session.role() == Role::Main {
+        if mender.session.role() == TranscriptRole::Main {
             mender.plan.entry(at).own = true;
             let what = "removed the sub-agent mark from the last line of the conversation";
             mender.note(at, "sidechain", what);
@@ -231,18 +233,18 @@ impl Chain {
     }
 
     /// Clients before 2.1.200 go on from the newest line, so that the end must be it.
-    pub(super) fn newest(&self, mender: &mut Mender<'_>) {
+    pub(super) fn newest(&self, mender: &mut RepairPlanner<'_>) {
         let Some(said) = self.said(mender) else {
             return;
         };
         let children = children(mender);
-        let solid = self.tail(mender, said, &children, Kind::is_link);
+        let solid = self.tail(mender, said, &children, LineKind::is_link);
         let own: Vec<Index> = self.candidates(mender);
         // The oldest do not see beyond `progress` lines, then they are links, then passed through.
         let ends_well = |counts: bool, passes: bool| {
-            let knows = |kind: Kind| passes && kind == Kind::Progress || kind.is_link();
+            let knows = |kind: LineKind| passes && kind == LineKind::Progress || kind.is_link();
             let good = self.tail(mender, said, &children, knows);
-            let counts = |at: &&Index| counts || mender.record(**at).kind != Kind::Progress;
+            let counts = |at: &&Index| counts || mender.record(**at).kind != LineKind::Progress;
             let newest = own.iter().filter(counts).copied().reduce(|best, at| {
                 let (now, then) = (mender.time(at), mender.time(best));
                 if now > then { at } else { best }
@@ -270,11 +272,11 @@ impl Chain {
     }
 
     /// Lines that clients may go on from, in the order of the file.
-    fn candidates(&self, mender: &Mender<'_>) -> Vec<Index> {
-        let agent = mender.session.role() == Role::Agent;
+    fn candidates(&self, mender: &RepairPlanner<'_>) -> Vec<Index> {
+        let agent = mender.session.role() == TranscriptRole::Agent;
         let own = |at: &Index| {
             let record = mender.record(*at);
-            let linked = record.kind.is_link() || record.kind == Kind::Progress;
+            let linked = record.kind.is_link() || record.kind == LineKind::Progress;
             let freed = mender.plan.changes.get(at).is_some_and(|change| change.own);
             linked && (agent || !record.is_sidechain() || freed) && !mender.plan.is_dropped(*at)
         };
@@ -285,10 +287,10 @@ impl Chain {
     /// Lines of other kinds than those that `knows` chooses lead nowhere.
     fn tail(
         &self,
-        mender: &Mender<'_>,
+        mender: &RepairPlanner<'_>,
         said: usize,
-        children: &Lists,
-        knows: impl Fn(Kind) -> bool,
+        children: &NumberLists,
+        knows: impl Fn(LineKind) -> bool,
     ) -> HashSet<Index> {
         let mut good: HashSet<Index> = HashSet::new();
         good.extend(self.links[said..].iter().filter_map(|link| link.record));
@@ -305,7 +307,7 @@ impl Chain {
 
     /// Clients from 2.1.200 on go on from the last line or from one that a line names; both
     /// must lead to the whole conversation.
-    pub(super) fn lead(&self, mender: &mut Mender<'_>) {
+    pub(super) fn lead(&self, mender: &mut RepairPlanner<'_>) {
         let Some(said) = self.said(mender) else {
             return;
         };
@@ -313,32 +315,32 @@ impl Chain {
         let message = self.links[said]
             .record
             .and_then(|at| mender.record(at).message());
-        let same = |link: &&Link| {
+        let same = |link: &&ChainLine| {
             let own = link.record.and_then(|at| mender.record(at).message());
             own.is_some() && own == message
         };
         let beside = self.links[..said].iter().rev().take_while(same).count();
         let good = self.tail(mender, said - beside, &children(mender), |_| true);
         let own = self.candidates(mender);
-        let is_client = |at: &&Index| mender.record(**at).kind != Kind::Progress;
+        let is_client = |at: &&Index| mender.record(**at).kind != LineKind::Progress;
         let clients = own.iter().rev().find(is_client).copied();
         let ours = mender.links.order.iter().rev().copied().find(|&at| {
             let record = mender.record(at);
-            let passed = matches!(record.kind, Kind::Progress | Kind::Unknown);
+            let passed = matches!(record.kind, LineKind::Progress | LineKind::Unknown);
             record.thread == 0 && !passed && !mender.plan.is_dropped(at)
         });
         let (named, explicit) = self.named(mender);
-        let goes_on = |last: Option<Index>, named: Option<Index>, client: bool| {
+        let goes_on = |last: Option<Index>, named: Option<Index>| {
             let last = last?;
             match named {
-                Some(named) if explicit || !self.leads(mender, last, named, client) => Some(named),
+                Some(named) if explicit || !self.leads(mender, last, named) => Some(named),
                 _ => Some(last),
             }
         };
         let linked = named.filter(|&at| mender.record(at).kind.is_link());
         let threaded = named.filter(|&at| mender.record(at).thread == 0);
         let fine = |at: Option<Index>| at.is_none_or(|at| good.contains(&at));
-        if fine(goes_on(clients, linked, true)) && fine(goes_on(ours, threaded, false)) {
+        if fine(goes_on(clients, linked)) && fine(goes_on(ours, threaded)) {
             return;
         }
         let Some(leaf) = self.last() else { return };
@@ -348,56 +350,46 @@ impl Chain {
         let session = mender.session.first_session_id.as_ref();
         let session = session.map(ToString::to_string).unwrap_or_default();
         let end = mender.session.records.len() as Index;
-        let follows = |last: Option<Index>, client: bool| {
-            last.is_some_and(|last| last != leaf && self.leads(mender, last, leaf, client))
+        let follows = |last: Option<Index>| {
+            last.is_some_and(|last| last != leaf && self.leads(mender, last, leaf))
         };
-        let explicit = explicit || follows(clients, true) || follows(ours, false);
+        let explicit = explicit || follows(clients) || follows(ours);
         // What the plan would say was the end before the lines were brought in order.
         mender.plan.note = None;
         mender
             .plan
-            .insert(end, lines::last_prompt(&session, &id, explicit));
+            .insert(end, inserted_lines::last_prompt(&session, &id, explicit));
         let what = "added a line that marks where the conversation resumes";
         mender.note(leaf, "not_last", what);
     }
 
     /// The line that the last `last-prompt` will name, and whether it counts in any case.
-    fn named(&self, mender: &Mender<'_>) -> (Option<Index>, bool) {
+    fn named(&self, mender: &RepairPlanner<'_>) -> (Option<Index>, bool) {
         let session = mender.session;
         if let Some((_, leaf)) = &mender.plan.note {
             return (session.find(leaf), true);
         }
-        let Some((leaf, explicit)) = &session.last_prompt else {
+        // Not what the session says: a compaction that is taken out forgets nothing.
+        let Some((_, leaf, _)) = relink::last_note(&mender.plan, session) else {
             return (None, false);
         };
-        let leaf = leaf.as_ref().and_then(|leaf| mender.named(leaf));
-        (leaf.and_then(|leaf| session.find(leaf)), *explicit)
+        let explicit = session.last_prompt.as_ref().is_some_and(|said| said.1);
+        let leaf = leaf.and_then(|leaf| mender.named(leaf));
+        (leaf.and_then(|leaf| session.find(leaf)), explicit)
     }
 
-    /// Whether walking up from one line comes to another, through compactions too.
-    /// Clients find no line of a kind that they do not know behind a compaction, and none
-    /// where it names one that is not there.
-    fn leads(&self, mender: &Mender<'_>, from: Index, to: Index, client: bool) -> bool {
+    /// Whether walking up from one line comes to another. A compaction ends the walk.
+    fn leads(&self, mender: &RepairPlanner<'_>, from: Index, to: Index) -> bool {
         let find = |id: &Id| mender.session.find(id);
-        let known = |at: &Index| mender.record(*at).kind.is_link();
-        let stays = |at: Index| !mender.plan.is_dropped(at);
-        let line_before = |at| graph::line_before(mender.session, &mender.links, at, stays);
-        let before = |at: Index| {
-            let logical = find(mender.named(mender.session.logical_parent(at)?)?);
-            match client {
-                true => logical.filter(known),
-                false => logical.or_else(|| line_before(at)),
-            }
-        };
         let mut next = Some(from);
         for _ in 0..=mender.session.records.len() {
             match next {
                 Some(at) if at == to => return true,
+                Some(at) if mender.record(at).kind.is_boundary() => return false,
                 Some(at) => {
-                    next = match mender.parent(at) {
-                        Some(id) => find(id).or_else(|| self.before_new(id)),
-                        None => before(at),
-                    };
+                    next = mender
+                        .parent(at)
+                        .and_then(|id| find(id).or_else(|| self.before_new(id)));
                 }
                 None => return false,
             }
@@ -416,7 +408,7 @@ impl Chain {
 }
 
 /// A compaction that no summary follows has nothing to say instead of what it cuts off.
-fn drop_boundaries(mender: &mut Mender<'_>) {
+fn drop_boundaries(mender: &mut RepairPlanner<'_>) {
     let live = mender.live.clone();
     let kept = preserved(mender.session, &mender.links, &live);
     for &at in live.iter().skip(1).filter(|at| !kept.contains(at)) {
@@ -438,7 +430,7 @@ fn drop_boundaries(mender: &mut Mender<'_>) {
 }
 
 /// Lines that follow one that went follow the one that stands for it.
-fn adopt(mender: &mut Mender<'_>) {
+fn adopt(mender: &mut RepairPlanner<'_>) {
     let order = mender.links.order.clone();
     for &at in order.iter() {
         let parent = mender
@@ -451,7 +443,7 @@ fn adopt(mender: &mut Mender<'_>) {
 }
 
 /// The lines that will follow each line.
-fn children(mender: &Mender<'_>) -> Lists {
+fn children(mender: &RepairPlanner<'_>) -> NumberLists {
     let order = mender.links.order.iter().copied();
     let stays = order.filter(|&at| !mender.plan.is_dropped(at));
     let above = stays.filter_map(|at| Some((mender.session.find(mender.parent(at)?)?, at)));
@@ -462,7 +454,7 @@ fn children(mender: &Mender<'_>) -> Lists {
 /// that clients before 2.1.200 do not know of them.
 pub(in crate::edit) fn preserved(
     session: &Session,
-    links: &Links,
+    links: &ParentLinks,
     live: &[Index],
 ) -> HashSet<Index> {
     let is_boundary = |at: &Index| session.records[*at as usize].kind.compacts();
@@ -502,7 +494,7 @@ pub(in crate::edit) fn preserved(
         .collect()
 }
 
-fn new_id(mender: &Mender<'_>, (at, block): (Index, Index)) -> Id {
+fn new_id(mender: &RepairPlanner<'_>, (at, block): (Index, Index)) -> Id {
     let call = &mender.session.blocks[block as usize];
     let call = mender.session.id_of(call).unwrap_or_default();
     let own = mender
@@ -522,7 +514,7 @@ fn new_id(mender: &Mender<'_>, (at, block): (Index, Index)) -> Id {
 }
 
 fn result(
-    mender: &Mender<'_>,
+    mender: &RepairPlanner<'_>,
     (at, block): (Index, Index),
     id: &Id,
     parent: &Id,
@@ -533,9 +525,9 @@ fn result(
     let call = &mender.session.blocks[block as usize];
     let call = mender.session.id_of(call).unwrap_or_default();
     let own = record.uuid.clone().unwrap_or_else(|| parent.clone());
-    let stamp = Stamp { uuid: id, time };
-    lines::tool_result(
-        &Envelope::of(&bytes),
+    let stamp = LineStamp { uuid: id, time };
+    inserted_lines::tool_result(
+        &LineEnvelope::of(&bytes),
         stamp,
         parent,
         (call, &own),

@@ -1,6 +1,6 @@
 //! Times: every line of the chain has one, between those of its neighbours.
 
-use super::mend::Mender;
+use super::repair_plan::RepairPlanner;
 use crate::session::Index;
 use crate::time::Time;
 
@@ -10,7 +10,7 @@ const START: Time = Time(1_735_689_600_000);
 /// the newest for ever.
 const SANE: std::ops::Range<i64> = 0..32_503_680_000_000;
 
-impl Mender<'_> {
+impl RepairPlanner<'_> {
     pub(super) fn times(&mut self) {
         let mut before: Option<Time> = None;
         let mut waiting: Vec<Index> = Vec::new();

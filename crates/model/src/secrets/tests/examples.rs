@@ -4,7 +4,7 @@ use unspool_testkit::random::Random;
 
 use super::sample::digits;
 use super::{find, sample};
-use crate::secrets::Secrets;
+use crate::secrets::SecretFinder;
 
 /// A text with its secret between `«` and `»`, and the rule that must find it.
 #[track_caller]
@@ -13,7 +13,7 @@ fn finds(marked: &str, rule: &str) {
     let start = marked.find('«').unwrap();
     let secret = &marked[start + '«'.len_utf8()..marked.find('»').unwrap()];
     assert_eq!(find(&text), [(secret, rule)], "{text}");
-    let at = Secrets::standard().find(&text)[0].range.start;
+    let at = SecretFinder::standard().find(&text)[0].range.start;
     assert_eq!(at, start, "{text}");
 }
 
@@ -394,7 +394,7 @@ fn what_sticks_to_a_token_or_splits_it_does_not_hide_it() {
         let split = format!("sk-ant-api03-{}{mark}{}", &body[..20], &body[20..]);
         finds(&format!("use «{split}» now"), "anthropic-api-key");
         let password = format!("pass{mark}word=\"hunter2!x\"");
-        assert!(!Secrets::standard().mask(&password).contains("hunter2"));
+        assert!(!SecretFinder::standard().mask(&password).contains("hunter2"));
     }
 }
 

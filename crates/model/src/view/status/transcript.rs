@@ -3,43 +3,49 @@
 //! A call on disk usually runs; only calls that ask a person by themselves wait for one. The
 //! last physical line is not the state: bookkeeping follows it.
 
-use super::{Found, Signals, Source, State, Waits, asks, is_from, resets};
+use super::{
+    SessionState, StatusFinding, StatusSignals, StatusSource, WaitReason, asks, is_from, resets,
+};
 use crate::block::BlockKind;
-use crate::entry::Kind;
-use crate::input::Input;
-use crate::session::{Call, Index, Record, Session};
+use crate::entry::LineKind;
+use crate::session::{EntryRecord, Index, Session, ToolCall};
 use crate::time::Time;
+use crate::user_input::UserInput;
 
 /// What the lines say, at the time of the last one that says something.
-pub(super) fn found(session: &Session, signals: &Signals) -> Found {
+pub(super) fn found(session: &Session, signals: &StatusSignals) -> StatusFinding {
     let Some(last) = last_event(session) else {
-        return Found::new(State::Idle, session.last, Source::Transcript);
+        return StatusFinding::new(SessionState::Idle, session.last, StatusSource::Transcript);
     };
     let since = last.at().or(session.last);
     let pending = pending(session);
     let Some(call) = pending.map(|at| &session.calls[at as usize]) else {
         let (state, sure) = after(session, last);
-        let mut found = Found::new(state, since, Source::Transcript);
+        let mut found = StatusFinding::new(state, since, StatusSource::Transcript);
         found.sure = sure;
-        if state == State::Error || last.kind == Kind::ApiError {
+        if state == SessionState::Error || last.kind == LineKind::ApiError {
             failed(session, signals, &mut found);
         }
         return found;
     };
     let tool = session.text(call.tool);
     let asks = asks(tool);
-    Found {
+    StatusFinding {
         // Nothing in the file tells a call that runs from one that must be allowed.
         sure: asks.is_some() || is_free(session),
         sticks: asks.is_some(),
         pending,
-        waits: asks.map(|_| Waits {
+        waits: asks.map(|_| WaitReason {
             tool: Some(tool.to_owned()),
             subject: session.subject(call).map(str::to_owned),
             call: Some(session.call_id(call).to_owned()),
-            ..Waits::default()
+            ..WaitReason::default()
         }),
-        ..Found::new(asks.unwrap_or(State::Working), since, Source::Transcript)
+        ..StatusFinding::new(
+            asks.unwrap_or(SessionState::Working),
+            since,
+            StatusSource::Transcript,
+        )
     }
 }
 
@@ -48,7 +54,7 @@ fn is_free(session: &Session) -> bool {
     session.permission_mode.as_deref() == Some("bypassPermissions")
 }
 
-fn failed(session: &Session, signals: &Signals, found: &mut Found) {
+fn failed(session: &Session, signals: &StatusSignals, found: &mut StatusFinding) {
     let Some((record, failure)) = &session.failure else {
         return;
     };
@@ -62,14 +68,14 @@ fn failed(session: &Session, signals: &Signals, found: &mut Found) {
 }
 
 /// The last line that says something about the state.
-fn last_event(session: &Session) -> Option<&Record> {
+fn last_event(session: &Session) -> Option<&EntryRecord> {
     let last = last_in_file(session)?;
     if !last.input.opens_turn() || last.uuid.is_none() {
         return Some(last);
     }
     // 2.1.45 may write the answer before the prompt.
-    let answers = |record: &&Record| {
-        record.kind == Kind::Assistant && session.parent_of(record) == last.uuid.as_ref()
+    let answers = |record: &&EntryRecord| {
+        record.kind == LineKind::Assistant && session.parent_of(record) == last.uuid.as_ref()
     };
     Some(
         session
@@ -82,20 +88,20 @@ fn last_event(session: &Session) -> Option<&Record> {
     )
 }
 
-fn last_in_file(session: &Session) -> Option<&Record> {
+fn last_in_file(session: &Session) -> Option<&EntryRecord> {
     session.records.iter().rev().find(|record| {
         record.thread == 0
             && !record.is_duplicate()
             && matches!(
                 record.kind,
-                Kind::User
-                    | Kind::Assistant
-                    | Kind::TurnDuration
-                    | Kind::StopHookSummary
-                    | Kind::ApiError
-                    | Kind::CompactBoundary
-                    | Kind::MicroBoundary
-                    | Kind::LocalCommand
+                LineKind::User
+                    | LineKind::Assistant
+                    | LineKind::TurnDuration
+                    | LineKind::StopHookSummary
+                    | LineKind::ApiError
+                    | LineKind::CompactBoundary
+                    | LineKind::MicroBoundary
+                    | LineKind::LocalCommand
             )
     })
 }
@@ -107,7 +113,7 @@ pub(super) fn pending(session: &Session) -> Option<Index> {
         .iter()
         .rposition(|message| message.thread == 0)? as Index;
     let first = *session.messages[last_message as usize].records.first()?;
-    let of_last = |call: &Call| {
+    let of_last = |call: &ToolCall| {
         let record = &session.records[call.record as usize];
         record.thread == 0 && record.message() == Some(last_message)
     };
@@ -119,11 +125,13 @@ pub(super) fn pending(session: &Session) -> Option<Index> {
         // Calls of earlier messages need not be looked at, however many there are.
         .take_while(|(_, call)| call.record >= first)
         .find(|(_, call)| call.result.is_none() && of_last(call))?;
-    let settles = |record: &Record| {
+    let settles = |record: &EntryRecord| {
         let own = record.thread == 0 && !record.is_duplicate();
         own && match record.kind {
-            Kind::User => matches!(record.input, Input::Interrupt) || record.input.opens_turn(),
-            Kind::TurnDuration | Kind::StopHookSummary => true,
+            LineKind::User => {
+                matches!(record.input, UserInput::Interrupt) || record.input.opens_turn()
+            }
+            LineKind::TurnDuration | LineKind::StopHookSummary => true,
             _ => false,
         }
     };
@@ -134,31 +142,37 @@ pub(super) fn pending(session: &Session) -> Option<Index> {
 }
 
 /// The state behind the last line when no call is open, and whether that is certain.
-fn after(session: &Session, last: &Record) -> (State, bool) {
+fn after(session: &Session, last: &EntryRecord) -> (SessionState, bool) {
     let state = match last.kind {
-        Kind::TurnDuration | Kind::StopHookSummary | Kind::LocalCommand => State::WaitingForInput,
-        Kind::CompactBoundary | Kind::MicroBoundary => {
+        LineKind::TurnDuration | LineKind::StopHookSummary | LineKind::LocalCommand => {
+            SessionState::WaitingForInput
+        }
+        LineKind::CompactBoundary | LineKind::MicroBoundary => {
             let boundary = session.boundary_of(last);
             match boundary.and_then(|boundary| boundary.trigger.as_deref()) {
-                Some("manual") => State::WaitingForInput,
-                _ => State::Working,
+                Some("manual") => SessionState::WaitingForInput,
+                _ => SessionState::Working,
             }
         }
         // The client tries again by itself: nobody is needed until it gives up.
-        Kind::ApiError if is_tried_again(session) => State::Working,
-        Kind::ApiError => State::Error,
-        Kind::Assistant if last.is_api_error() => State::Error,
-        Kind::Assistant => return spoken(session, last),
-        Kind::User => match last.input {
-            Input::Machine if last.notifies() => State::Working,
-            Input::Summary if compacted_by_itself(session) => State::Working,
-            Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
-            Input::Shell | Input::Memory => State::WaitingForInput,
-            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => {
-                State::Working
+        LineKind::ApiError if is_tried_again(session) => SessionState::Working,
+        LineKind::ApiError => SessionState::Error,
+        LineKind::Assistant if last.is_api_error() => SessionState::Error,
+        LineKind::Assistant => return spoken(session, last),
+        LineKind::User => match last.input {
+            UserInput::Machine if last.notifies() => SessionState::Working,
+            UserInput::Summary if compacted_by_itself(session) => SessionState::Working,
+            UserInput::Interrupt | UserInput::Machine | UserInput::Summary => {
+                SessionState::WaitingForInput
             }
+            UserInput::Shell | UserInput::Memory => SessionState::WaitingForInput,
+            UserInput::Prompt
+            | UserInput::Command
+            | UserInput::Plan
+            | UserInput::Results
+            | UserInput::Meta => SessionState::Working,
         },
-        _ => State::Idle,
+        _ => SessionState::Idle,
     };
     (state, true)
 }
@@ -173,7 +187,7 @@ fn is_tried_again(session: &Session) -> bool {
 const TOLD_STOPS: [u32; 3] = [2, 1, 59];
 
 /// The state behind a piece of a reply.
-fn spoken(session: &Session, last: &Record) -> (State, bool) {
+fn spoken(session: &Session, last: &EntryRecord) -> (SessionState, bool) {
     let message = last.message().map(|at| &session.messages[at as usize]);
     let stop = message
         .and_then(|message| message.stop())
@@ -183,15 +197,15 @@ fn spoken(session: &Session, last: &Record) -> (State, bool) {
     let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
     if speaks && stop.is_none() && !synthetic && is_from(session, TOLD_STOPS) {
         // The reply goes on, or was cut; what cut it is told by the next line.
-        (State::Working, true)
+        (SessionState::Working, true)
     } else if speaks {
         // Many versions never say why a message stopped: then a call may follow.
         (
-            State::WaitingForInput,
+            SessionState::WaitingForInput,
             synthetic || stop == Some("end_turn"),
         )
     } else {
-        (State::Working, true)
+        (SessionState::Working, true)
     }
 }
 
@@ -205,7 +219,7 @@ fn compacted_by_itself(session: &Session) -> bool {
     last == Some("auto")
 }
 
-fn has_text(session: &Session, record: &Record) -> bool {
+fn has_text(session: &Session, record: &EntryRecord) -> bool {
     session
         .blocks_of(record)
         .iter()

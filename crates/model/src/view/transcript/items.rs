@@ -1,35 +1,35 @@
 //! Items as they are collected.
 
-use super::{Body, Item, Note};
-use crate::session::Record;
+use super::{ItemBody, TranscriptItem, TranscriptNote};
+use crate::session::EntryRecord;
 
 /// Items as they are collected; bookkeeping next to bookkeeping becomes one item.
 #[derive(Default)]
-pub(super) struct Items {
-    pub(super) all: Vec<Item>,
+pub(super) struct ItemCollector {
+    pub(super) all: Vec<TranscriptItem>,
     /// Whether something became part of an item that was there, since somebody asked.
     pub(super) joined: bool,
     /// Lines of hooks that said nothing new.
     pub(super) repeats: Vec<u32>,
 }
 
-impl Items {
-    pub(super) fn push(&mut self, record: &Record, body: Body) {
+impl ItemCollector {
+    pub(super) fn push(&mut self, record: &EntryRecord, body: ItemBody) {
         // An empty output is no news.
         let empty =
-            matches!(&body, Body::Command { command: None, output, .. } if output.is_empty());
+            matches!(&body, ItemBody::Command { command: None, output, .. } if output.is_empty());
         if empty {
             return;
         }
         if let (
-            Body::Command {
+            ItemBody::Command {
                 command: None,
                 output,
                 is_error,
             },
-            Some(Item {
+            Some(TranscriptItem {
                 body:
-                    Body::Command {
+                    ItemBody::Command {
                         command: Some(_),
                         output: slot,
                         is_error: flag,
@@ -43,26 +43,32 @@ impl Items {
             self.joined = true;
             return;
         }
-        self.all.push(Item {
+        self.all.push(TranscriptItem {
             line: record.line,
             at: record.at(),
             body,
         });
     }
 
-    pub(super) fn note(&mut self, record: &Record, label: String, matters: bool, text: String) {
-        let note = Note {
+    pub(super) fn note(
+        &mut self,
+        record: &EntryRecord,
+        label: String,
+        matters: bool,
+        text: String,
+    ) {
+        let note = TranscriptNote {
             label,
             count: 1,
             matters,
             text,
         };
-        let Some(Item {
-            body: Body::Notes(notes),
+        let Some(TranscriptItem {
+            body: ItemBody::Notes(notes),
             ..
         }) = self.all.last_mut()
         else {
-            return self.push(record, Body::Notes(vec![note]));
+            return self.push(record, ItemBody::Notes(vec![note]));
         };
         self.joined = true;
         match notes.iter_mut().find(|other| other.label == note.label) {
@@ -77,11 +83,11 @@ impl Items {
         }
     }
 
-    pub(super) fn think(&mut self, record: &Record, text: String) {
+    pub(super) fn think(&mut self, record: &EntryRecord, text: String) {
         let chars = text.chars().count();
-        if let Some(Item {
+        if let Some(TranscriptItem {
             body:
-                Body::Thinking {
+                ItemBody::Thinking {
                     text: before,
                     chars: sum,
                 },
@@ -96,6 +102,6 @@ impl Items {
             self.joined = true;
             return;
         }
-        self.push(record, Body::Thinking { text, chars });
+        self.push(record, ItemBody::Thinking { text, chars });
     }
 }

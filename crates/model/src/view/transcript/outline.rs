@@ -8,17 +8,17 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::nested::thread_key;
-use super::walk::{Known, Part, Walk};
-use super::{Agents, Body, Item};
-use crate::log::Source;
+use super::nested_agents::thread_key;
+use super::thread_walk::{ConversationFacts, ThreadPart, ThreadWalk};
+use super::{AgentTranscripts, ItemBody, TranscriptItem};
+use crate::log::TranscriptSource;
 use crate::session::{Index, Session};
-use crate::view::pick::Pick;
-use crate::view::turns::{Course, TurnRow};
+use crate::view::turn_selection::TurnSelection;
+use crate::view::turns::{ThreadEnds, TurnRow};
 
 /// What an item is, roughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ItemClass {
     /// The head of a turn.
     Turn,
     /// What a person typed.
@@ -37,37 +37,37 @@ pub enum Class {
     Note,
 }
 
-impl Class {
+impl ItemClass {
     /// The class of an item.
-    pub fn of(body: &Body) -> Class {
+    pub fn of(body: &ItemBody) -> ItemClass {
         match body {
-            Body::Turn(_) => Class::Turn,
-            Body::Prompt(_) => Class::Prompt,
-            Body::Reply { .. } => Class::Reply,
-            Body::Thinking { .. } => Class::Thinking,
-            Body::Call(_) => Class::Call,
-            Body::Compaction { .. } | Body::Summary { .. } => Class::Compaction,
-            Body::Queued { .. }
-            | Body::Interrupt { .. }
-            | Body::ApiError { .. }
-            | Body::Command { .. }
-            | Body::Notice { .. } => Class::Mark,
-            Body::Orphan { .. }
-            | Body::Hook(_)
-            | Body::Notes(_)
-            | Body::Unknown { .. }
-            | Body::Fault { .. } => Class::Note,
+            ItemBody::Turn(_) => ItemClass::Turn,
+            ItemBody::Prompt(_) => ItemClass::Prompt,
+            ItemBody::Reply { .. } => ItemClass::Reply,
+            ItemBody::Thinking { .. } => ItemClass::Thinking,
+            ItemBody::Call(_) => ItemClass::Call,
+            ItemBody::Compaction { .. } | ItemBody::Summary { .. } => ItemClass::Compaction,
+            ItemBody::Queued { .. }
+            | ItemBody::Interrupt { .. }
+            | ItemBody::ApiError { .. }
+            | ItemBody::Command { .. }
+            | ItemBody::Notice { .. } => ItemClass::Mark,
+            ItemBody::Orphan { .. }
+            | ItemBody::Hook(_)
+            | ItemBody::Notes(_)
+            | ItemBody::Unknown { .. }
+            | ItemBody::Fault { .. } => ItemClass::Note,
         }
     }
 }
 
 /// An item without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct OutlineEntry {
     /// The line it stands on.
     pub line: u32,
     /// What it is.
-    pub class: Class,
+    pub class: ItemClass,
     /// The place in its turn of the line that makes it.
     place: u32,
     /// Whether reading can begin at that line: it adds nothing to the items before.
@@ -76,12 +76,12 @@ pub struct Entry {
 
 /// What is known of a session once, for all its threads.
 #[derive(Clone)]
-pub struct Base(Arc<Known>);
+pub struct OutlineBase(Arc<ConversationFacts>);
 
-impl Base {
+impl OutlineBase {
     /// Goes through the lines of a session, without their texts.
-    pub fn of(session: &Session) -> Base {
-        Base(Arc::new(Known::of(session)))
+    pub fn of(session: &Session) -> OutlineBase {
+        OutlineBase(Arc::new(ConversationFacts::of(session)))
     }
 
     /// The turns of the session's own conversation, without their texts.
@@ -90,30 +90,35 @@ impl Base {
     }
 
     /// How far each thread went.
-    pub fn course(&self) -> &Course {
+    pub fn course(&self) -> &ThreadEnds {
         &self.0.course
     }
 }
 
 /// The shape of a thread's conversation.
-pub struct Outline {
-    base: Base,
+pub struct TranscriptOutline {
+    base: OutlineBase,
     thread: Index,
-    parts: Vec<Part>,
+    parts: Vec<ThreadPart>,
     /// Where each part begins in `entries`, and where the last one ends.
     starts: Vec<usize>,
-    entries: Vec<Entry>,
+    entries: Vec<OutlineEntry>,
     /// Lines of hooks that say what was said before.
     repeats: HashSet<u32>,
 }
 
-impl Outline {
+impl TranscriptOutline {
     /// The shape of a thread; 0 is the session's own conversation.
-    pub fn of(session: &Session, source: &dyn Source, base: &Base, thread: Index) -> Outline {
+    pub fn of(
+        session: &Session,
+        source: &dyn TranscriptSource,
+        base: &OutlineBase,
+        thread: Index,
+    ) -> TranscriptOutline {
         let agents = HashMap::new();
-        let mut walk = Walk::again(session, source, &agents, thread, &base.0);
+        let mut walk = ThreadWalk::again(session, source, &agents, thread, &base.0);
         walk.lean = true;
-        let parts = walk.picked(&Pick::default());
+        let parts = walk.picked(&TurnSelection::default());
         let mut starts = vec![0];
         let mut entries = Vec::new();
         let mut repeats = HashSet::new();
@@ -121,9 +126,9 @@ impl Outline {
             let mut made = 0;
             walk.slice(*part, 0..usize::MAX, |place, before, items| {
                 for (at, item) in items.all.iter().enumerate().skip(made) {
-                    entries.push(Entry {
+                    entries.push(OutlineEntry {
                         line: item.line,
-                        class: Class::of(&item.body),
+                        class: ItemClass::of(&item.body),
                         place: place as u32,
                         clean: at == before && !items.joined,
                     });
@@ -133,7 +138,7 @@ impl Outline {
             });
             starts.push(entries.len());
         }
-        Outline {
+        TranscriptOutline {
             base: base.clone(),
             thread,
             parts,
@@ -144,7 +149,7 @@ impl Outline {
     }
 
     /// What is known of the session.
-    pub fn base(&self) -> &Base {
+    pub fn base(&self) -> &OutlineBase {
         &self.base
     }
 
@@ -154,7 +159,7 @@ impl Outline {
     }
 
     /// All items, without their texts.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[OutlineEntry] {
         &self.entries
     }
 
@@ -166,8 +171,8 @@ impl Outline {
     /// The number of the turn that a part is; 0 for what stands before the first one.
     pub fn turn(&self, part: usize) -> usize {
         match self.parts[part] {
-            Part::Before => 0,
-            Part::Turn(at) => at + 1,
+            ThreadPart::Before => 0,
+            ThreadPart::Turn(at) => at + 1,
         }
     }
 
@@ -193,10 +198,10 @@ impl Outline {
     pub fn items(
         &self,
         session: &Session,
-        source: &dyn Source,
-        agents: &Agents<'_>,
+        source: &dyn TranscriptSource,
+        agents: &AgentTranscripts<'_>,
         wanted: Range<usize>,
-    ) -> Vec<Item> {
+    ) -> Vec<TranscriptItem> {
         let part = self.part_at(wanted.start);
         let range = self.range(part);
         let wanted = wanted.start..wanted.end.min(range.end);
@@ -210,7 +215,7 @@ impl Outline {
             true => self.entries[wanted.end].place as usize + 1,
             false => usize::MAX,
         };
-        let mut walk = Walk::again(session, source, agents, self.thread, &self.base.0);
+        let mut walk = ThreadWalk::again(session, source, agents, self.thread, &self.base.0);
         walk.repeats = Some(&self.repeats);
         let items = walk.slice(self.parts[part], from..to, |_, _, _| ());
         let items = items.into_iter().skip(wanted.start - begin);
@@ -218,7 +223,7 @@ impl Outline {
     }
 }
 
-/// The thread of a session's own file that a sub-agent's [`super::Agent::key`] or id names.
+/// The thread of a session's own file that a sub-agent's [`super::TranscriptAgent::key`] or id names.
 pub fn thread(session: &Session, key: &str) -> Option<Index> {
     let threads = (1..session.threads.len() as Index).zip(session.threads.iter().skip(1));
     let named = |thread: &crate::session::Thread| thread.agent.as_deref() == Some(key);

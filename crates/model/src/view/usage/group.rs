@@ -7,16 +7,16 @@ use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 
 use super::period::{self, WINDOW};
-use super::{Counted, Ledger, ModelPrices, is_unfinished};
+use super::{CountedMessage, LedgerPrices, UsageLedger, is_unfinished};
 use crate::price::{Cost, Prices};
-use crate::tally::Tally;
+use crate::text_counts::TextCounts;
 use crate::time::Time;
 use crate::usage::Usage;
 use crate::view::cost::CostSum;
 
 /// What to sum up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
+pub enum GroupBy {
     /// The local day of the first line.
     Day,
     /// The week, from Monday or another day on.
@@ -37,19 +37,23 @@ pub enum Per {
     Speed,
 }
 
-impl Per {
+impl GroupBy {
     /// Whether its groups are stretches of time.
     fn is_time(self) -> bool {
         match self {
-            Per::Day | Per::Week | Per::Month | Per::Block => true,
-            Per::Session | Per::Project | Per::Model | Per::Agent | Per::Speed => false,
+            GroupBy::Day | GroupBy::Week | GroupBy::Month | GroupBy::Block => true,
+            GroupBy::Session
+            | GroupBy::Project
+            | GroupBy::Model
+            | GroupBy::Agent
+            | GroupBy::Speed => false,
         }
     }
 }
 
 /// What the messages of a group have in common. `None`: it is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum GroupKey {
     /// A day, or the first day of a week or month.
     Date(Option<Date>),
     /// The start of a window.
@@ -60,7 +64,7 @@ pub enum Key {
 
 /// Where a file belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place<'a> {
+pub struct FileOwner<'a> {
     /// Its session.
     pub session: Option<&'a str>,
     /// The sub-agent whose file it is.
@@ -74,23 +78,23 @@ pub struct Place<'a> {
 /// Names are given numbers once, so that files share them, and a message is grouped by
 /// comparing numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
-    names: Tally,
-    files: Vec<Tags>,
+pub struct FileOwners {
+    names: TextCounts,
+    files: Vec<FileOwnerIds>,
 }
 
 /// The numbers of a file's names.
 #[derive(Clone, Debug)]
-struct Tags {
+struct FileOwnerIds {
     session: Option<u32>,
     agent: Option<u32>,
     project: u32,
 }
 
-impl Places {
+impl FileOwners {
     /// Adds the place of the next file.
-    pub fn push(&mut self, place: Place<'_>) {
-        let tags = Tags {
+    pub fn push(&mut self, place: FileOwner<'_>) {
+        let tags = FileOwnerIds {
             session: place.session.map(|session| self.names.add(session)),
             agent: place.agent.map(|agent| self.names.add(agent)),
             project: self.names.add(place.project),
@@ -99,11 +103,11 @@ impl Places {
     }
 
     /// The place of the file with this number.
-    pub fn get(&self, file: u32) -> Place<'_> {
+    pub fn get(&self, file: u32) -> FileOwner<'_> {
         let Some(tags) = self.files.get(file as usize) else {
-            return Place::default();
+            return FileOwner::default();
         };
-        Place {
+        FileOwner {
             session: tags.session.map(|session| self.names.get(session)),
             agent: tags.agent.map(|agent| self.names.get(agent)),
             project: self.names.get(tags.project),
@@ -111,14 +115,14 @@ impl Places {
     }
 
     /// The place of each file, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = Place<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = FileOwner<'_>> {
         (0..self.files.len() as u32).map(|file| self.get(file))
     }
 }
 
-impl<'a> FromIterator<Place<'a>> for Places {
-    fn from_iter<I: IntoIterator<Item = Place<'a>>>(all: I) -> Places {
-        let mut places = Places::default();
+impl<'a> FromIterator<FileOwner<'a>> for FileOwners {
+    fn from_iter<I: IntoIterator<Item = FileOwner<'a>>>(all: I) -> FileOwners {
+        let mut places = FileOwners::default();
         all.into_iter().for_each(|place| places.push(place));
         places
     }
@@ -126,7 +130,7 @@ impl<'a> FromIterator<Place<'a>> for Places {
 
 /// The sum of a group.
 #[derive(Clone, Debug, Default)]
-pub struct Sum {
+pub struct GroupSum {
     /// How many messages.
     pub messages: u64,
     /// Their tokens.
@@ -147,20 +151,20 @@ pub struct Sum {
     pub last: Option<Time>,
     /// Tokens over time, in equal steps of the group's own stretch of time.
     pub shape: Vec<u64>,
-    /// The counted messages, by their number, if [`Books::with_members`].
+    /// The counted messages, by their number, if [`GroupSources::with_members`].
     pub members: Vec<u32>,
 }
 
 /// A row: what its messages have in common, and their sum.
-pub type Row = (Vec<Key>, Sum);
+pub type GroupRow = (Vec<GroupKey>, GroupSum);
 
 /// Everything that groups are made of.
-pub struct Books<'a> {
-    ledger: &'a Ledger,
+pub struct GroupSources<'a> {
+    ledger: &'a UsageLedger,
     zone: &'a TimeZone,
-    places: &'a Places,
+    places: &'a FileOwners,
     /// The price of each model of the ledger.
-    prices: ModelPrices<'a>,
+    prices: LedgerPrices<'a>,
     /// Of each version of the ledger, whether its output may be unfinished.
     unfinished: Vec<bool>,
     /// Whether sums name their messages.
@@ -176,22 +180,22 @@ const NONE: i64 = -1;
 const INSIDE: i64 = -2;
 
 /// The numbers of what a message is grouped by; there are nine ways.
-type Numbers = [i64; 9];
+type GroupNumbers = [i64; 9];
 
 /// Into how many steps a group's stretch of time is cut.
 const STEPS: usize = 12;
 
-impl<'a> Books<'a> {
+impl<'a> GroupSources<'a> {
     /// The books of this ledger, whose files belong to these places, at these prices, with
     /// days of this zone.
     pub fn new(
-        ledger: &'a Ledger,
-        places: &'a Places,
+        ledger: &'a UsageLedger,
+        places: &'a FileOwners,
         prices: &'a Prices,
         zone: &'a TimeZone,
-    ) -> Books<'a> {
+    ) -> GroupSources<'a> {
         let versions = ledger.versions.iter();
-        Books {
+        GroupSources {
             ledger,
             zone,
             places,
@@ -205,30 +209,34 @@ impl<'a> Books<'a> {
     }
 
     /// The same, with weeks that begin on this day.
-    pub fn with_week_start(self, week_start: Weekday) -> Books<'a> {
-        Books { week_start, ..self }
+    pub fn with_week_start(self, week_start: Weekday) -> GroupSources<'a> {
+        GroupSources { week_start, ..self }
     }
 
     /// The same, with sums that name their messages.
-    pub fn with_members(self) -> Books<'a> {
-        Books {
+    pub fn with_members(self) -> GroupSources<'a> {
+        GroupSources {
             members: true,
             ..self
         }
     }
 
     /// Sums of the messages that `wanted` lets through, by these keys, in their order.
-    pub fn group(&self, per: &[Per], wanted: impl Fn(&Counted) -> bool) -> Vec<Row> {
+    pub fn group(
+        &self,
+        per: &[GroupBy],
+        wanted: impl Fn(&CountedMessage) -> bool,
+    ) -> Vec<GroupRow> {
         let taken = || {
             let all = (0u32..).zip(self.ledger.counted.iter());
             all.filter(|(_, one)| wanted(one))
         };
-        let blocks = per.contains(&Per::Block).then(|| self.blocks());
-        let is_name = |per: &&Per| !per.is_time();
+        let blocks = per.contains(&GroupBy::Block).then(|| self.blocks());
+        let is_name = |per: &&GroupBy| !per.is_time();
         let named = per.first().filter(is_name);
         let range = named.and_then(|_| range(taken().filter_map(|(_, one)| one.at())));
-        let mut known: HashMap<Numbers, usize> = HashMap::default();
-        let mut rows: Vec<Row> = Vec::new();
+        let mut known: HashMap<GroupNumbers, usize> = HashMap::default();
+        let mut rows: Vec<GroupRow> = Vec::new();
         let mut models: Vec<Vec<u32>> = Vec::new();
         for (at, one) in taken() {
             let block = blocks.as_ref().and_then(|blocks| blocks[at as usize]);
@@ -242,7 +250,7 @@ impl<'a> Books<'a> {
             let row = *known.entry(numbers).or_insert_with(|| {
                 let keys = per.iter().zip(numbers);
                 let keys = keys.map(|(per, number)| self.key(*per, number)).collect();
-                rows.push((keys, Sum::default()));
+                rows.push((keys, GroupSum::default()));
                 models.push(Vec::new());
                 rows.len() - 1
             });
@@ -271,8 +279,8 @@ impl<'a> Books<'a> {
     }
 
     /// The sum of these rows.
-    pub fn total(&self, rows: &[Row]) -> Sum {
-        let mut total = Sum::default();
+    pub fn total(&self, rows: &[GroupRow]) -> GroupSum {
+        let mut total = GroupSum::default();
         for (_, sum) in rows {
             total.messages += sum.messages;
             total.usage += sum.usage;
@@ -291,17 +299,17 @@ impl<'a> Books<'a> {
     }
 
     /// What a message costs, if its model has a price for all of it.
-    pub fn cost(&self, one: &Counted) -> Option<Cost> {
+    pub fn cost(&self, one: &CountedMessage) -> Option<Cost> {
         self.ledger.charge(one, &self.prices)
     }
 
     /// Whether the output of a message may be more than was written.
-    pub fn is_floor(&self, one: &Counted) -> bool {
+    pub fn is_floor(&self, one: &CountedMessage) -> bool {
         let version = one.version().filter(|_| !one.stopped());
         version.is_some_and(|version| self.unfinished.get(version as usize) == Some(&true))
     }
 
-    fn add(&self, sum: &mut Sum, one: &Counted, step: Option<usize>) {
+    fn add(&self, sum: &mut GroupSum, one: &CountedMessage, step: Option<usize>) {
         sum.messages += 1;
         sum.usage += one.usage();
         let cost = CostSum::of(self.cost(one));
@@ -323,8 +331,8 @@ impl<'a> Books<'a> {
 
     fn number(
         &self,
-        per: Per,
-        one: &Counted,
+        per: GroupBy,
+        one: &CountedMessage,
         moment: Option<(Time, DateTime)>,
         block: Option<Time>,
     ) -> i64 {
@@ -333,18 +341,18 @@ impl<'a> Books<'a> {
         let day =
             |first: fn(Date) -> Date| moment.map_or(NONE, |(_, local)| packed(first(local.date())));
         match per {
-            Per::Day => day(|day| day),
-            Per::Week => moment.map_or(NONE, |(_, local)| {
+            GroupBy::Day => day(|day| day),
+            GroupBy::Week => moment.map_or(NONE, |(_, local)| {
                 packed(period::week(local.date(), self.week_start))
             }),
-            Per::Month => day(period::month),
+            GroupBy::Month => day(period::month),
             // No message was sent in 1969.
-            Per::Block => block.map_or(NONE, |start| start.0),
-            Per::Session => name(tags.session),
-            Per::Project => name(Some(tags.project)),
-            Per::Model => name(one.model()),
-            Per::Speed => i64::from(one.terms().fast),
-            Per::Agent => {
+            GroupBy::Block => block.map_or(NONE, |start| start.0),
+            GroupBy::Session => name(tags.session),
+            GroupBy::Project => name(Some(tags.project)),
+            GroupBy::Model => name(one.model()),
+            GroupBy::Speed => i64::from(one.terms().fast),
+            GroupBy::Agent => {
                 let inside = one.marks();
                 match name(tags.agent) {
                     // Old clients wrote sub-agents into the session's own file.
@@ -356,26 +364,30 @@ impl<'a> Books<'a> {
     }
 
     /// What a number stands for.
-    fn key(&self, per: Per, number: i64) -> Key {
+    fn key(&self, per: GroupBy, number: i64) -> GroupKey {
         match per {
-            Per::Day | Per::Week | Per::Month => Key::Date(unpacked(number)),
-            Per::Block => Key::Block((number != NONE).then_some(Time(number))),
-            Per::Speed => Key::Text(Some(
+            GroupBy::Day | GroupBy::Week | GroupBy::Month => GroupKey::Date(unpacked(number)),
+            GroupBy::Block => GroupKey::Block((number != NONE).then_some(Time(number))),
+            GroupBy::Speed => GroupKey::Text(Some(
                 if number == 1 { "fast" } else { "standard" }.to_owned(),
             )),
-            Per::Session | Per::Project | Per::Model | Per::Agent => Key::Text(match number {
-                NONE => None,
-                INSIDE => Some(String::new()),
-                model if per == Per::Model => Some(self.ledger.models.get(model as u32).to_owned()),
-                number => Some(self.places.names.get(number as u32).to_owned()),
-            }),
+            GroupBy::Session | GroupBy::Project | GroupBy::Model | GroupBy::Agent => {
+                GroupKey::Text(match number {
+                    NONE => None,
+                    INSIDE => Some(String::new()),
+                    model if per == GroupBy::Model => {
+                        Some(self.ledger.models.get(model as u32).to_owned())
+                    }
+                    number => Some(self.places.names.get(number as u32).to_owned()),
+                })
+            }
         }
     }
 
     /// The window of each message. Which ones there are depends on all messages, also on
     /// those that nobody asks about.
     fn blocks(&self) -> Vec<Option<Time>> {
-        let times = || self.ledger.counted.iter().map(Counted::at);
+        let times = || self.ledger.counted.iter().map(CountedMessage::at);
         let known: Vec<Time> = times().flatten().collect();
         let mut starts = period::windows(&known).into_iter();
         times()
@@ -394,7 +406,7 @@ fn range(times: impl Iterator<Item = Time>) -> Option<(Time, Time)> {
 
 /// In which step of its group's stretch of time a message falls.
 fn step(
-    per: Per,
+    per: GroupBy,
     moment: Option<(Time, DateTime)>,
     block: Option<Time>,
     range: Option<(Time, Time)>,
@@ -407,18 +419,18 @@ fn step(
     };
     let hours = |days: i64| (days * 24 + i64::from(local.hour())) as usize;
     Some(match per {
-        Per::Day => hours(0) * STEPS / 24,
-        Per::Week => {
+        GroupBy::Day => hours(0) * STEPS / 24,
+        GroupBy::Week => {
             let days = i64::from(local.date().weekday().since(week_start));
             hours(days) * STEPS / (7 * 24)
         }
-        Per::Month => {
+        GroupBy::Month => {
             let date = local.date();
             let days = i64::from(date.day()) - 1;
             hours(days) * STEPS / (usize::from(date.days_in_month().unsigned_abs()) * 24)
         }
-        Per::Block => share(block?.0, WINDOW),
-        Per::Session | Per::Project | Per::Model | Per::Agent | Per::Speed => {
+        GroupBy::Block => share(block?.0, WINDOW),
+        GroupBy::Session | GroupBy::Project | GroupBy::Model | GroupBy::Agent | GroupBy::Speed => {
             let (first, last) = range?;
             share(first.0, last.0 - first.0 + 1)
         }

@@ -10,19 +10,19 @@ use std::num::NonZeroU64;
 use foldhash::HashMap;
 use hashbrown::HashTable;
 
-use super::messages::Messages;
-use super::{Fate, context, is_unfinished};
-use crate::entry::reply::Origin;
-use crate::price::{Cost, Price, Prices};
-use crate::session::{Message, Role, Session};
-use crate::spent::{Marks, Spending, Spent};
-use crate::tally::Tally;
+use super::counted_messages::CountedMessages;
+use super::{CountOutcome, context, is_unfinished};
+use crate::entry::reply::LineOrigin;
+use crate::file_usage::{FileUsage, MessageFlags, MessageUsage};
+use crate::price::{Cost, ModelPrice, Prices};
+use crate::session::{Message, Session, TranscriptRole};
+use crate::text_counts::TextCounts;
 use crate::time::Time;
-use crate::usage::{Terms, Usage};
+use crate::usage::{PricingTerms, Usage};
 
 /// A message that counts.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct CountedMessage {
     /// Stands for its id.
     print: u64,
     /// In milliseconds; [`NEVER`] if nobody says.
@@ -30,9 +30,9 @@ pub struct Counted {
     tokens: [u32; 5],
     /// The file it counts in: the oldest that holds it.
     pub file: u32,
-    /// The number of its model in [`Ledger::models`], plus one.
+    /// The number of its model in [`UsageLedger::models`], plus one.
     model: u16,
-    /// The number of its version in [`Ledger::versions`], plus one.
+    /// The number of its version in [`UsageLedger::versions`], plus one.
     version: u16,
     searches: u16,
     flags: u8,
@@ -52,7 +52,7 @@ const US: u8 = 64;
 /// What a ledger keeps of a file beside its messages.
 #[derive(Clone, Debug, Default)]
 pub struct FileFacts {
-    /// The number of the directory it was written in, in [`Ledger::origins`].
+    /// The number of the directory it was written in, in [`UsageLedger::origins`].
     cwd: Option<u32>,
     /// The number of the session that its lines name.
     session: Option<u32>,
@@ -60,23 +60,23 @@ pub struct FileFacts {
     pub last: Option<Time>,
     /// How full its context is: what its last reply was given.
     pub context: Option<u64>,
-    /// The number of the model of that reply in [`Ledger::models`], plus one.
+    /// The number of the model of that reply in [`UsageLedger::models`], plus one.
     context_model: u16,
 }
 
 /// The messages that count.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct UsageLedger {
     /// The messages.
-    pub counted: Messages,
+    pub counted: CountedMessages,
     /// The files, by their number.
     pub files: Vec<FileFacts>,
     /// Names of models.
-    pub models: Tally,
+    pub models: TextCounts,
     /// Versions of the client.
-    pub versions: Tally,
+    pub versions: TextCounts,
     /// Directories and sessions.
-    origins: Tally,
+    origins: TextCounts,
     places: HashTable<u32>,
     /// What clients said that messages cost, by what stands for their ids.
     stated: HashMap<u64, NonZeroU64>,
@@ -84,12 +84,12 @@ pub struct Ledger {
 
 /// The price of each model of a ledger, so that each is looked up once.
 #[derive(Clone, Debug)]
-pub struct ModelPrices<'a>(Vec<Option<&'a Price>>);
+pub struct LedgerPrices<'a>(Vec<Option<&'a ModelPrice>>);
 
-impl Ledger {
+impl UsageLedger {
     /// The messages of these files.
-    pub fn of(files: &[&Spending]) -> Ledger {
-        let mut ledger = Ledger::default();
+    pub fn of(files: &[&FileUsage]) -> UsageLedger {
+        let mut ledger = UsageLedger::default();
         for (file, spending) in (0..).zip(files) {
             ledger.add(file, spending);
         }
@@ -104,12 +104,12 @@ impl Ledger {
     /// repeat it (a compaction has a file that begins with the conversation), one that does
     /// not say it was forked before one that does, then the one whose last message is
     /// earlier, then the order of the files.
-    pub fn add(&mut self, file: u32, spending: &Spending) {
+    pub fn add(&mut self, file: u32, spending: &FileUsage) {
         let at = file as usize;
         if self.files.len() <= at {
             self.files.resize_with(at + 1, FileFacts::default);
         }
-        let Origin { cwd, session, .. } = &spending.origin;
+        let LineOrigin { cwd, session, .. } = &spending.origin;
         let (cwd, session) = (cwd.as_deref(), session.as_deref());
         let models = numbers(&mut self.models, &spending.models);
         let versions = numbers(&mut self.versions, &spending.versions);
@@ -125,9 +125,9 @@ impl Ledger {
             context: context.map(|last| last.usage.context()),
             context_model: number(&models, context.and_then(|last| last.model)),
         };
-        let real = |spent: &&Spent| !spent.marks.synthetic;
+        let real = |spent: &&MessageUsage| !spent.marks.synthetic;
         for spent in spending.messages.iter().filter(real) {
-            let mut new = Counted::new(print(spending.id(spent)), file, spent);
+            let mut new = CountedMessage::new(print(spending.id(spent)), file, spent);
             new.model = number(&models, spent.model);
             new.version = number(&versions, spent.version);
             self.state(&new, spent.terms);
@@ -149,7 +149,7 @@ impl Ledger {
         // Most messages are of the model of the one before.
         let mut last: Option<(u32, u16)> = None;
         for (message, copy) in all().filter(|(message, _)| is_counted(message)) {
-            let mut new = Counted::of(file, session, message, copy);
+            let mut new = CountedMessage::of(file, session, message, copy);
             new.model = match (message.model(), last) {
                 (None, _) => 0,
                 (Some(name), Some((known, model))) if name == known => model,
@@ -166,7 +166,7 @@ impl Ledger {
     }
 
     /// Notes what a client said that a message cost.
-    fn state(&mut self, one: &Counted, terms: Terms) {
+    fn state(&mut self, one: &CountedMessage, terms: PricingTerms) {
         if let Some(stated) = terms.stated {
             let known = self.stated.entry(one.print).or_insert(stated);
             *known = stated.max(*known);
@@ -179,13 +179,13 @@ impl Ledger {
     }
 
     /// The price of each model.
-    pub fn prices<'a>(&self, prices: &'a Prices) -> ModelPrices<'a> {
+    pub fn prices<'a>(&self, prices: &'a Prices) -> LedgerPrices<'a> {
         let models = self.models.iter();
-        ModelPrices(models.map(|(model, _)| prices.find(model)).collect())
+        LedgerPrices(models.map(|(model, _)| prices.find(model)).collect())
     }
 
     /// What a message costs: by its price, else as its client said; `None` if neither is known.
-    pub fn charge(&self, one: &Counted, prices: &ModelPrices<'_>) -> Option<Cost> {
+    pub fn charge(&self, one: &CountedMessage, prices: &LedgerPrices<'_>) -> Option<Cost> {
         let price = || prices.0.get(one.model()? as usize).copied().flatten();
         let known = price().and_then(|price| price.charge(one.usage(), one.terms()).ok());
         known.or_else(|| {
@@ -203,8 +203,8 @@ impl Ledger {
         Some((tokens, model.and_then(|model| prices.limit(model, tokens))))
     }
 
-    fn enter(&mut self, new: Counted) {
-        let Ledger {
+    fn enter(&mut self, new: CountedMessage) {
+        let UsageLedger {
             counted,
             files,
             places,
@@ -236,22 +236,29 @@ impl Ledger {
 
     /// What became of a message of this file, and the number of the counted message it
     /// belongs to (none for what the client wrote).
-    pub fn fate(&self, file: u32, spending: &Spending, spent: &Spent) -> (Fate, Option<u32>) {
+    pub fn count_outcome(
+        &self,
+        file: u32,
+        spending: &FileUsage,
+        spent: &MessageUsage,
+    ) -> (CountOutcome, Option<u32>) {
         if spent.marks.synthetic {
-            return (Fate::Synthetic, None);
+            return (CountOutcome::Synthetic, None);
         }
         let of = self.find(spending.id(spent));
         let fate = match of.map(|at| &self.counted[at]) {
             // A file holds a message once itself, and once as a copy.
-            Some(one) if one.file == file && one.has(COPY) == spent.marks.copy => Fate::Counted,
-            Some(one) if spent.marks.copy && !one.has(COPY) => Fate::Copy,
-            _ => Fate::Elsewhere,
+            Some(one) if one.file == file && one.has(COPY) == spent.marks.copy => {
+                CountOutcome::Counted
+            }
+            Some(one) if spent.marks.copy && !one.has(COPY) => CountOutcome::Copy,
+            _ => CountOutcome::Elsewhere,
         };
         (fate, of)
     }
 
     /// The model of a message.
-    pub fn model(&self, one: &Counted) -> Option<&str> {
+    pub fn model(&self, one: &CountedMessage) -> Option<&str> {
         one.model().map(|model| self.models.get(model))
     }
 
@@ -259,14 +266,14 @@ impl Ledger {
     ///
     /// Up to 2.1.58 lines were written while the message streamed, and what the output came
     /// to was often never written (2.0.36 to 2.0.42 excepted).
-    pub fn floor(&self, one: &Counted) -> Option<&str> {
+    pub fn floor(&self, one: &CountedMessage) -> Option<&str> {
         let version = self.versions.get(one.version().filter(|_| !one.stopped())?);
         is_unfinished(version).then_some(version)
     }
 }
 
-impl Counted {
-    fn new(print: u64, file: u32, spent: &Spent) -> Counted {
+impl CountedMessage {
+    fn new(print: u64, file: u32, spent: &MessageUsage) -> CountedMessage {
         let flags = [
             (COPY, spent.marks.copy),
             (SIDECHAIN, spent.marks.sidechain),
@@ -276,7 +283,7 @@ impl Counted {
             (FAST, spent.terms.fast),
             (US, spent.terms.us),
         ];
-        Counted {
+        CountedMessage {
             print,
             at: spent.at.map_or(NEVER, |at| at.0),
             tokens: packed(spent.usage),
@@ -289,8 +296,8 @@ impl Counted {
     }
 
     /// A message of a session that was read whole.
-    fn of(file: u32, session: &Session, message: &Message, copy: bool) -> Counted {
-        let inside = session.role() == Role::Agent || message.thread != 0;
+    fn of(file: u32, session: &Session, message: &Message, copy: bool) -> CountedMessage {
+        let inside = session.role() == TranscriptRole::Agent || message.thread != 0;
         let terms = session.terms_of(message);
         let flags = [
             (COPY, copy),
@@ -301,7 +308,7 @@ impl Counted {
             (FAST, terms.fast),
             (US, terms.us),
         ];
-        Counted {
+        CountedMessage {
             print: print(&message_key(session, message)),
             at: message.first().map_or(NEVER, |at| at.0),
             tokens: packed(session.usage_of(message)),
@@ -327,8 +334,8 @@ impl Counted {
     }
 
     /// What else decides its price.
-    pub fn terms(&self) -> Terms {
-        Terms {
+    pub fn terms(&self) -> PricingTerms {
+        PricingTerms {
             web_searches: u32::from(self.searches),
             batch: self.has(BATCH),
             fast: self.has(FAST),
@@ -343,8 +350,8 @@ impl Counted {
     }
 
     /// What is true of it.
-    pub fn marks(&self) -> Marks {
-        Marks {
+    pub fn marks(&self) -> MessageFlags {
+        MessageFlags {
             copy: self.has(COPY),
             sidechain: self.has(SIDECHAIN),
             forked: self.has(FORKED),
@@ -373,7 +380,7 @@ impl Counted {
     }
 
     /// The same message once more.
-    fn meet(&mut self, other: Counted, files: &[FileFacts]) {
+    fn meet(&mut self, other: CountedMessage, files: &[FileFacts]) {
         match (self.has(COPY), other.has(COPY)) {
             (true, false) => *self = other,
             (false, true) => {}
@@ -381,8 +388,8 @@ impl Counted {
         }
     }
 
-    fn join(&mut self, other: &Counted, files: &[FileFacts]) {
-        let age = |one: &Counted| {
+    fn join(&mut self, other: &CountedMessage, files: &[FileFacts]) {
+        let age = |one: &CountedMessage| {
             let last = files[one.file as usize].last;
             (one.has(SIDECHAIN), one.has(FORKED), last, one.file)
         };
@@ -422,7 +429,7 @@ pub(crate) fn message_key<'a>(session: &'a Session, message: &'a Message) -> Cow
         Some(uuid) => Cow::Owned(uuid.to_string()),
         None => {
             let offset = record.map_or(0, |record| record.offset);
-            Cow::Owned(crate::spent::nameless(
+            Cow::Owned(crate::file_usage::nameless(
                 offset,
                 message.first(),
                 session.usage_of(message),
@@ -445,7 +452,7 @@ fn packed(usage: Usage) -> [u32; 5] {
 }
 
 /// The numbers, plus one, that the names of a file have among all.
-fn numbers(all: &mut Tally, names: &Tally) -> Vec<u16> {
+fn numbers(all: &mut TextCounts, names: &TextCounts) -> Vec<u16> {
     let number = |(name, _): (&str, u32)| u16::try_from(all.add(name) + 1).unwrap_or(0);
     names.iter().map(number).collect()
 }

@@ -6,15 +6,15 @@
 
 use std::io;
 
-use super::escape::Html;
+use super::escape::HtmlWriter;
 use crate::clean;
 
 /// Writes what a program printed.
-pub(crate) fn write(html: &mut Html<'_>, text: &str) -> io::Result<()> {
+pub(crate) fn write(html: &mut HtmlWriter<'_>, text: &str) -> io::Result<()> {
     if !text.contains('\u{1b}') && !text.contains('\u{9b}') {
         return html.text(text);
     }
-    let mut look = Look::default();
+    let mut look = AnsiStyle::default();
     let mut rest = text;
     while let Some(at) = rest.find("\u{1b}[") {
         piece(html, look, &rest[..at])?;
@@ -40,12 +40,12 @@ pub(crate) fn write(html: &mut Html<'_>, text: &str) -> io::Result<()> {
     piece(html, look, rest)
 }
 
-fn piece(html: &mut Html<'_>, look: Look, text: &str) -> io::Result<()> {
+fn piece(html: &mut HtmlWriter<'_>, look: AnsiStyle, text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
     let text = clean::text(text);
-    if look == Look::default() {
+    if look == AnsiStyle::default() {
         return html.text(&text);
     }
     html.raw("<span class=\"")?;
@@ -60,7 +60,7 @@ fn piece(html: &mut Html<'_>, look: Look, text: &str) -> io::Result<()> {
 
 /// How text looks from here on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Look {
+struct AnsiStyle {
     front: Option<u8>,
     back: Option<u8>,
     bold: bool,
@@ -80,7 +80,7 @@ const BACK: [&str; 16] = [
     "b15",
 ];
 
-impl Look {
+impl AnsiStyle {
     fn classes(self) -> [Option<&'static str>; 8] {
         let on = |set: bool, class: &'static str| set.then_some(class);
         [
@@ -102,7 +102,7 @@ impl Look {
             .map(|code| code.parse::<u16>().unwrap_or(0));
         while let Some(code) = codes.next() {
             match code {
-                0 => *self = Look::default(),
+                0 => *self = AnsiStyle::default(),
                 1 => self.bold = true,
                 2 => self.dim = true,
                 3 => self.italic = true,
@@ -183,7 +183,7 @@ mod tests {
 
     fn html(text: &str) -> String {
         let mut page = Vec::new();
-        let mut html = Html::new(&mut page);
+        let mut html = HtmlWriter::new(&mut page);
         write(&mut html, text).unwrap();
         html.flush().unwrap();
         String::from_utf8(page).unwrap()

@@ -3,33 +3,35 @@
 use std::io;
 
 use serde_json::Value;
-use unspool_model::view::outcome::{Change, Outcome, Question, Sign, Todo, TodoState};
-use unspool_model::view::transcript::{Call, Media};
+use unspool_model::view::tool_outcome::{
+    FileChange, PatchSign, TodoItem, TodoState, ToolCallOutcome, UserQuestion,
+};
+use unspool_model::view::transcript::{LoadedMedia, TranscriptCall};
 use unspool_model::view::turns::CallStatus as Status;
 
-use super::{Page, ansi, prose};
-use crate::diff::{self, Row};
-use crate::document::Detail;
-use crate::{amount, call};
+use super::{HtmlPage, ansi, markdown_html};
+use crate::diff::{self, DiffRow};
+use crate::document::DocumentDetail;
+use crate::{format, tool_call};
 
 /// A change of up to so many lines is open.
 const OPEN: usize = 24;
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// Writes a call.
-    pub(super) fn call(&mut self, call: &Call) -> io::Result<()> {
-        if self.options.detail < Detail::High && !call::has_news(call) {
+    pub(super) fn call(&mut self, call: &TranscriptCall) -> io::Result<()> {
+        if self.options.detail < DocumentDetail::High && !tool_call::has_news(call) {
             self.html.raw("<div class=\"call flat\">")?;
             self.call_line(call)?;
             return self.html.raw("</div>\n");
         }
         let failed = matches!(call.status, Status::Error | Status::Missing);
         let rows = match &call.change {
-            Some(Change::Written(_)) | None => None,
+            Some(FileChange::Written(_)) | None => None,
             Some(change) => Some(diff::rows(change)),
         };
         let few = rows.as_ref().is_some_and(|rows| rows.len() <= OPEN);
-        let told = call::is_told(&call.outcome);
+        let told = tool_call::is_told(&call.outcome);
         self.html.raw("<details class=\"call")?;
         if failed {
             self.html.raw(" bad")?;
@@ -50,21 +52,24 @@ impl Page<'_> {
         self.html.raw("</div></details>\n")
     }
 
-    fn call_line(&mut self, call: &Call) -> io::Result<()> {
+    fn call_line(&mut self, call: &TranscriptCall) -> io::Result<()> {
         self.html.raw("<span class=\"verb\">")?;
         self.html.text(&call.verb)?;
         self.html.raw("</span> ")?;
         let subject = call.subject.as_deref().unwrap_or_default();
-        let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+        let told = matches!(
+            call.outcome,
+            ToolCallOutcome::Plan(_) | ToolCallOutcome::Asked(_)
+        );
         if !subject.is_empty() && !told {
             self.html.raw("<span class=\"about\"")?;
-            if let Some(whole) = call::whole_subject(call) {
+            if let Some(whole) = tool_call::whole_subject(call) {
                 self.html.raw(" title=\"")?;
                 self.html.text(whole)?;
                 self.html.raw("\"")?;
             }
             self.html.raw(">")?;
-            if let Outcome::Agent(agent) = &call.outcome
+            if let ToolCallOutcome::Agent(agent) = &call.outcome
                 && let Some(kind) = agent.kind.as_deref().filter(|kind| *kind != subject)
             {
                 self.html.raw("<b>")?;
@@ -77,39 +82,39 @@ impl Page<'_> {
         self.came(call)?;
         if let Some(ms) = call.duration_ms {
             self.html.raw(" <span class=\"took\">")?;
-            self.html.text(&amount::duration(ms))?;
+            self.html.text(&format::duration(ms))?;
             self.html.raw("</span>")?;
         }
         Ok(())
     }
 
     /// What came of it, in a few words.
-    fn came(&mut self, call: &Call) -> io::Result<()> {
-        let (paint, text) = call::result(call);
+    fn came(&mut self, call: &TranscriptCall) -> io::Result<()> {
+        let (paint, text) = tool_call::result(call);
         if text.is_empty() {
             return Ok(());
         }
         self.html.raw(match paint {
-            crate::Paint::ERROR => "<span class=\"came err\">",
-            crate::Paint::WARN => "<span class=\"came warn\">",
+            crate::TextStyle::ERROR => "<span class=\"came err\">",
+            crate::TextStyle::WARN => "<span class=\"came warn\">",
             _ => "<span class=\"came\">",
         })?;
         self.html.text(&text)?;
         self.html.raw("</span>")
     }
 
-    fn call_body(&mut self, call: &Call, rows: Option<&[Row]>) -> io::Result<()> {
-        let brief = self.options.detail < Detail::High;
+    fn call_body(&mut self, call: &TranscriptCall, rows: Option<&[DiffRow]>) -> io::Result<()> {
+        let brief = self.options.detail < DocumentDetail::High;
         match (&call.change, rows) {
-            (Some(Change::Written(text)), _) => self.written(text)?,
+            (Some(FileChange::Written(text)), _) => self.written(text)?,
             (Some(_), Some(rows)) => self.diff(rows)?,
             _ => {}
         }
         match &call.outcome {
-            Outcome::Todos(todos) => self.todos(todos)?,
-            Outcome::Asked(questions) => self.questions(questions)?,
-            Outcome::Plan(plan) => self.prose_block("plan", plan)?,
-            Outcome::Refused { said: Some(said) } => {
+            ToolCallOutcome::Todos(todos) => self.todos(todos)?,
+            ToolCallOutcome::Asked(questions) => self.questions(questions)?,
+            ToolCallOutcome::Plan(plan) => self.prose_block("plan", plan)?,
+            ToolCallOutcome::Refused { said: Some(said) } => {
                 self.html.raw("<blockquote>")?;
                 self.typed(said)?;
                 self.html.raw("</blockquote>")?;
@@ -131,16 +136,16 @@ impl Page<'_> {
     }
 
     /// The input, but for what was shown already.
-    fn input(&mut self, call: &Call) -> io::Result<()> {
+    fn input(&mut self, call: &TranscriptCall) -> io::Result<()> {
         let Some(fields) = call.input.as_object() else {
             return match &call.input {
                 Value::Null => Ok(()),
                 other => self.block("input", &other.to_string()),
             };
         };
-        let shown = call::shown_fields(call);
+        let shown = tool_call::shown_fields(call);
         let mut open = false;
-        let whole = call::whole_subject(call);
+        let whole = tool_call::whole_subject(call);
         for (name, value) in fields {
             if shown.contains(&name.as_str()) || (whole.is_some() && value.as_str() == whole) {
                 continue;
@@ -167,7 +172,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn field(&mut self, call: &Call, name: &str, value: &Value) -> io::Result<()> {
+    fn field(&mut self, call: &TranscriptCall, name: &str, value: &Value) -> io::Result<()> {
         match value {
             Value::String(text) if name == "prompt" && call.agent.is_some() => {
                 self.prose_block("md", text)
@@ -182,12 +187,17 @@ impl Page<'_> {
         }
     }
 
-    fn result(&mut self, call: &Call) -> io::Result<()> {
+    fn result(&mut self, call: &TranscriptCall) -> io::Result<()> {
         let text = call.text.trim_end();
         if text.is_empty() {
             return Ok(());
         }
-        if call.change.is_some() || matches!(call.outcome, Outcome::Todos(_) | Outcome::Plan(_)) {
+        if call.change.is_some()
+            || matches!(
+                call.outcome,
+                ToolCallOutcome::Todos(_) | ToolCallOutcome::Plan(_)
+            )
+        {
             // It says that it is done; that was shown.
             self.html
                 .raw("<details class=\"more\"><summary>result</summary>")?;
@@ -196,7 +206,12 @@ impl Page<'_> {
         }
         let prose = match (&call.outcome, call.status) {
             (_, Status::Error) => false,
-            (Outcome::Agent(_) | Outcome::Searched { .. } | Outcome::Fetched { .. }, _) => true,
+            (
+                ToolCallOutcome::Agent(_)
+                | ToolCallOutcome::Searched { .. }
+                | ToolCallOutcome::Fetched { .. },
+                _,
+            ) => true,
             _ => false,
         };
         if prose {
@@ -232,7 +247,7 @@ impl Page<'_> {
         self.html.raw("<div class=\"")?;
         self.html.raw(class)?;
         self.html.raw("\">")?;
-        prose::markdown(&mut self.html, text)?;
+        markdown_html::markdown(&mut self.html, text)?;
         self.html.raw("</div>\n")?;
         self.left_out(left)
     }
@@ -241,12 +256,12 @@ impl Page<'_> {
         self.block("new", text)
     }
 
-    fn diff(&mut self, rows: &[Row]) -> io::Result<()> {
+    fn diff(&mut self, rows: &[DiffRow]) -> io::Result<()> {
         self.html.raw("<pre class=\"diff\">")?;
         let mut room = self.options.max_chars.unwrap_or(usize::MAX);
         let mut left = 0;
         for row in rows {
-            let Row::Line { sign, number, text } = row else {
+            let DiffRow::Line { sign, number, text } = row else {
                 self.html.raw("<span class=\"gap\">⋯</span>")?;
                 continue;
             };
@@ -261,9 +276,9 @@ impl Page<'_> {
             }
             room -= chars;
             self.html.raw(match sign {
-                Sign::Same => "<span>",
-                Sign::Added => "<span class=\"add\">",
-                Sign::Removed => "<span class=\"del\">",
+                PatchSign::Same => "<span>",
+                PatchSign::Added => "<span class=\"add\">",
+                PatchSign::Removed => "<span class=\"del\">",
             })?;
             if let Some(number) = number {
                 self.html.raw("<i>")?;
@@ -271,9 +286,9 @@ impl Page<'_> {
                 self.html.raw("</i>")?;
             }
             self.html.raw(match sign {
-                Sign::Same => "  ",
-                Sign::Added => "+ ",
-                Sign::Removed => "- ",
+                PatchSign::Same => "  ",
+                PatchSign::Added => "+ ",
+                PatchSign::Removed => "- ",
             })?;
             self.html.text(text)?;
             self.html.raw("\n</span>")?;
@@ -282,7 +297,7 @@ impl Page<'_> {
         self.left_out(left)
     }
 
-    fn todos(&mut self, todos: &[Todo]) -> io::Result<()> {
+    fn todos(&mut self, todos: &[TodoItem]) -> io::Result<()> {
         self.html.raw("<ul class=\"todos\">\n")?;
         for todo in todos {
             self.html.raw(match todo.state {
@@ -296,7 +311,7 @@ impl Page<'_> {
         self.html.raw("</ul>\n")
     }
 
-    fn questions(&mut self, questions: &[Question]) -> io::Result<()> {
+    fn questions(&mut self, questions: &[UserQuestion]) -> io::Result<()> {
         for question in questions {
             self.html.raw("<div class=\"question\"><p>")?;
             self.typed(&question.text)?;
@@ -321,7 +336,7 @@ impl Page<'_> {
     }
 
     /// Images as they are, other things in a few words.
-    pub(super) fn media(&mut self, media: &[Media]) -> io::Result<()> {
+    pub(super) fn media(&mut self, media: &[LoadedMedia]) -> io::Result<()> {
         for one in media {
             match image_type(&one.media_type).filter(|_| !one.data.is_empty()) {
                 Some(start) => {
@@ -338,12 +353,12 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn other_media(&mut self, media: &Media) -> io::Result<()> {
+    fn other_media(&mut self, media: &LoadedMedia) -> io::Result<()> {
         self.html.raw("<p class=\"file\">")?;
         let bytes = media.data.len() as u64 / 4 * 3;
         let mut facts = vec![media.kind.clone(), media.media_type.clone()];
         if bytes > 0 {
-            facts.push(amount::bytes(bytes));
+            facts.push(format::bytes(bytes));
             facts.push("not shown".to_owned());
         }
         facts.retain(|fact| !fact.is_empty());

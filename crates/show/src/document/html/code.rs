@@ -5,10 +5,10 @@
 
 use std::io;
 
-use super::escape::Html;
+use super::escape::HtmlWriter;
 
 /// How a family of languages is written.
-struct Family {
+struct LanguageFamily {
     /// Names of languages, as they stand behind the fence.
     names: &'static str,
     /// What begins a comment that ends with its line.
@@ -24,8 +24,8 @@ struct Family {
 const C: &[&str] = &["//"];
 const BLOCK: Option<(&str, &str)> = Some(("/*", "*/"));
 
-const FAMILIES: &[Family] = &[
-    Family {
+const FAMILIES: &[LanguageFamily] = &[
+    LanguageFamily {
         names: "rust rs",
         comments: C,
         block: BLOCK,
@@ -35,7 +35,7 @@ const FAMILIES: &[Family] = &[
             impl in let loop match mod move mut pub ref return self Self static struct \
             super trait true type unsafe use where while",
     },
-    Family {
+    LanguageFamily {
         names: "js javascript jsx ts typescript tsx svelte mjs",
         comments: C,
         block: BLOCK,
@@ -46,7 +46,7 @@ const FAMILIES: &[Family] = &[
             public readonly return static string super switch this throw true try type \
             typeof undefined var void while yield",
     },
-    Family {
+    LanguageFamily {
         names: "python py python3",
         comments: &["#"],
         block: None,
@@ -55,7 +55,7 @@ const FAMILIES: &[Family] = &[
             else except finally for from global if import in is lambda match nonlocal not \
             or pass raise return self try while with yield",
     },
-    Family {
+    LanguageFamily {
         names: "sh bash shell zsh console fish",
         comments: &["#"],
         block: None,
@@ -63,7 +63,7 @@ const FAMILIES: &[Family] = &[
         words: "case cd do done echo elif else esac exit export fi for function if in local \
             return set source then unset until while",
     },
-    Family {
+    LanguageFamily {
         names: "go golang",
         comments: C,
         block: BLOCK,
@@ -72,7 +72,7 @@ const FAMILIES: &[Family] = &[
             for func go if import int interface map nil package range return select string \
             struct switch true type var",
     },
-    Family {
+    LanguageFamily {
         names: "c h cpp c++ cc hpp java kotlin kt cs csharp swift scala dart php",
         comments: C,
         block: BLOCK,
@@ -85,7 +85,7 @@ const FAMILIES: &[Family] = &[
             this throw throws true try typedef typename unsigned using val var virtual \
             void when while",
     },
-    Family {
+    LanguageFamily {
         names: "sql sqlite postgres postgresql mysql",
         comments: &["--"],
         block: BLOCK,
@@ -95,21 +95,21 @@ const FAMILIES: &[Family] = &[
             like limit not null on or order outer primary references select set table then \
             union unique update values view when where with",
     },
-    Family {
+    LanguageFamily {
         names: "json jsonc json5 jsonl",
         comments: C,
         block: BLOCK,
         quotes: &['"'],
         words: "true false null",
     },
-    Family {
+    LanguageFamily {
         names: "yaml yml toml ini dockerfile makefile make conf",
         comments: &["#"],
         block: None,
         quotes: &['"', '\''],
         words: "true false null yes no FROM RUN COPY ENV CMD WORKDIR ENTRYPOINT ARG EXPOSE",
     },
-    Family {
+    LanguageFamily {
         names: "ruby rb elixir ex",
         comments: &["#"],
         block: None,
@@ -118,7 +118,7 @@ const FAMILIES: &[Family] = &[
             if in module nil not or rescue require return self super then true unless \
             until when while yield",
     },
-    Family {
+    LanguageFamily {
         names: "css scss less",
         comments: &[],
         block: BLOCK,
@@ -128,7 +128,7 @@ const FAMILIES: &[Family] = &[
 ];
 
 /// Writes code in a language; one that is not known stays plain.
-pub(crate) fn write(html: &mut Html<'_>, language: &str, text: &str) -> io::Result<()> {
+pub(crate) fn write(html: &mut HtmlWriter<'_>, language: &str, text: &str) -> io::Result<()> {
     let name = language.to_ascii_lowercase();
     let Some(family) = FAMILIES.iter().find(|family| holds(family.names, &name)) else {
         return html.text(text);
@@ -169,7 +169,7 @@ fn word(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-impl Family {
+impl LanguageFamily {
     /// What begins here, and how long it is.
     fn token(&self, text: &str, before: Option<char>) -> Option<(&'static str, usize)> {
         let line = || text.find('\n').unwrap_or(text.len());
@@ -231,7 +231,7 @@ mod tests {
 
     fn html(language: &str, text: &str) -> String {
         let mut page = Vec::new();
-        let mut html = Html::new(&mut page);
+        let mut html = HtmlWriter::new(&mut page);
         write(&mut html, language, text).unwrap();
         html.flush().unwrap();
         String::from_utf8(page).unwrap()

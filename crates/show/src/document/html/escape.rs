@@ -1,7 +1,7 @@
 //! The one place where text becomes HTML.
 //!
-//! Markup can only be written from literals of this program ([`Html::raw`] takes nothing
-//! else); whatever comes from a transcript goes through [`Html::text`], which is safe both
+//! Markup can only be written from literals of this program ([`HtmlWriter::raw`] takes nothing
+//! else); whatever comes from a transcript goes through [`HtmlWriter::text`], which is safe both
 //! between tags and within a quoted attribute. So nothing in a transcript can become a tag, an
 //! attribute or a script. Control characters become visible, and so does what changes the
 //! order of text or takes no space, as in [`crate::clean`].
@@ -14,15 +14,15 @@ use crate::clean;
 const FLUSH: usize = 64 << 10;
 
 /// A page on its way to a writer.
-pub(crate) struct Html<'a> {
+pub(crate) struct HtmlWriter<'a> {
     out: &'a mut dyn io::Write,
     buffer: Vec<u8>,
 }
 
-impl<'a> Html<'a> {
+impl<'a> HtmlWriter<'a> {
     /// A page without a word.
-    pub(crate) fn new(out: &'a mut dyn io::Write) -> Html<'a> {
-        Html {
+    pub(crate) fn new(out: &'a mut dyn io::Write) -> HtmlWriter<'a> {
+        HtmlWriter {
             out,
             buffer: Vec::new(),
         }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn data_that_is_not_base64_is_left_out() {
         let mut page = Vec::new();
-        let mut html = Html::new(&mut page);
+        let mut html = HtmlWriter::new(&mut page);
         html.base64("QUJD+/==").unwrap();
         html.base64("\" onerror=x").unwrap();
         html.flush().unwrap();

@@ -2,15 +2,15 @@
 
 use std::io;
 
-use super::{Page, csp, prose};
-use crate::amount;
-use crate::document::{Entry, Whole, entries, index};
-use crate::wire::session::SessionRow;
+use super::{HtmlPage, csp, markdown_html};
+use crate::document::{DocumentSource, PromptListEntry, entries, index};
+use crate::format;
+use crate::wire::session::SessionJson;
 use unspool_model::time::Time;
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// Everything up to the first turn.
-    pub(super) fn head(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+    pub(super) fn head(&mut self, whole: &DocumentSource<'_>) -> io::Result<()> {
         let entries = entries(whole.session, whole.source);
         let title = title(whole.row);
         self.top(&title)?;
@@ -54,7 +54,7 @@ impl Page<'_> {
         self.html.text(csp::POLICY)
     }
 
-    fn facts(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+    fn facts(&mut self, whole: &DocumentSource<'_>) -> io::Result<()> {
         let row = whole.row;
         self.html.raw("<p class=\"facts\">")?;
         for fact in facts(whole, &self.options.zone) {
@@ -65,13 +65,13 @@ impl Page<'_> {
         self.html.raw("</p>\n")?;
         for link in &row.pr_links {
             self.html.raw("<p class=\"facts\">")?;
-            prose::typed(&mut self.html, link)?;
+            markdown_html::typed(&mut self.html, link)?;
             self.html.raw("</p>\n")?;
         }
         Ok(())
     }
 
-    fn list(&mut self, entries: &[Entry]) -> io::Result<()> {
+    fn list(&mut self, entries: &[PromptListEntry]) -> io::Result<()> {
         self.html
             .raw("<nav aria-label=\"Prompts\">\n<ol class=\"list\">\n")?;
         for entry in entries {
@@ -80,7 +80,7 @@ impl Page<'_> {
         self.html.raw("</ol>\n</nav>\n")
     }
 
-    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+    fn entry(&mut self, entry: &PromptListEntry) -> io::Result<()> {
         self.html.raw(if entry.live {
             "<li><a href=\"#t"
         } else {
@@ -94,7 +94,7 @@ impl Page<'_> {
         self.html.raw("</span>")?;
         if let Some(at) = entry.at {
             self.html.raw("<time>")?;
-            self.html.text(&amount::clock(at, &self.options.zone))?;
+            self.html.text(&format::clock(at, &self.options.zone))?;
             self.html.raw("</time>")?;
         }
         self.html.raw("</a>")?;
@@ -113,7 +113,7 @@ impl Page<'_> {
     }
 
     /// The index of a folder.
-    pub(super) fn index(&mut self, rows: &[(String, SessionRow)]) -> io::Result<()> {
+    pub(super) fn index(&mut self, rows: &[(String, SessionJson)]) -> io::Result<()> {
         self.top("Sessions")?;
         self.html
             .raw("<header>\n<h1>Sessions</h1>\n<p class=\"facts\">")?;
@@ -144,7 +144,7 @@ impl Page<'_> {
 }
 
 /// The title of a session; its id where it has none.
-pub(super) fn title(row: &SessionRow) -> String {
+pub(super) fn title(row: &SessionJson) -> String {
     let title = row
         .title
         .as_deref()
@@ -152,25 +152,25 @@ pub(super) fn title(row: &SessionRow) -> String {
     title.unwrap_or(&row.id).to_owned()
 }
 
-fn facts(whole: &Whole<'_>, zone: &jiff::tz::TimeZone) -> Vec<String> {
+fn facts(whole: &DocumentSource<'_>, zone: &jiff::tz::TimeZone) -> Vec<String> {
     let row = whole.row;
     let mut facts = vec![row.cwd.clone().unwrap_or_else(|| row.project.clone())];
     facts.extend(row.git_branch.as_ref().map(|branch| format!("on {branch}")));
     facts.extend(when(whole.session.first, whole.session.last, zone));
-    facts.push(amount::count(row.turns as u64, "turn"));
-    facts.push(amount::count(row.calls as u64, "call"));
+    facts.push(format::count(row.turns as u64, "turn"));
+    facts.push(format::count(row.calls as u64, "call"));
     if row.agents > 0 {
-        facts.push(amount::count(row.agents as u64, "sub-agent"));
+        facts.push(format::count(row.agents as u64, "sub-agent"));
     }
     if row.compactions > 0 {
-        facts.push(amount::count(row.compactions as u64, "compaction"));
+        facts.push(format::count(row.compactions as u64, "compaction"));
     }
     facts.push(row.models.join(", "));
     let usage = &row.usage;
     let tokens =
         usage.input + usage.output + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
     if tokens > 0 {
-        facts.push(format!("{} tokens", amount::tokens(tokens)));
+        facts.push(format!("{} tokens", format::tokens(tokens)));
     }
     facts.extend(index::cost(row));
     facts.extend(
@@ -190,14 +190,14 @@ pub(super) fn when(
     zone: &jiff::tz::TimeZone,
 ) -> Option<String> {
     let (first, last) = (first?, last?);
-    let start = amount::moment(first, zone);
-    let same = amount::day(first, zone) == amount::day(last, zone);
+    let start = format::moment(first, zone);
+    let same = format::day(first, zone) == format::day(last, zone);
     let end = if same {
-        amount::clock(last, zone)
+        format::clock(last, zone)
     } else {
-        amount::moment(last, zone)
+        format::moment(last, zone)
     };
-    if same && amount::clock(first, zone) == end {
+    if same && format::clock(first, zone) == end {
         return Some(start);
     }
     Some(format!("{start} – {end}"))

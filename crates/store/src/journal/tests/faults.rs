@@ -1,7 +1,7 @@
 //! Every system call fails, in every way, at every point: the files are the old ones or the new
 //! ones, and undoing still works.
 
-use crate::disk::test::{How, with};
+use crate::disk::test::{FailureMode, with};
 use crate::journal::tests::kit::{self, Deed, Home, Relative, relative};
 
 const ENOSPC: i32 = 28;
@@ -9,16 +9,16 @@ const EIO: i32 = 5;
 const EROFS: i32 = 30;
 const EINTR: i32 = 4;
 
-const WAYS: [How; 9] = [
-    How::Once(ENOSPC),
-    How::Once(EIO),
-    How::Once(EROFS),
-    How::Once(EINTR),
-    How::Always(ENOSPC),
-    How::Always(EIO),
-    How::Short,
-    How::Dead,
-    How::Torn,
+const WAYS: [FailureMode; 9] = [
+    FailureMode::Once(ENOSPC),
+    FailureMode::Once(EIO),
+    FailureMode::Once(EROFS),
+    FailureMode::Once(EINTR),
+    FailureMode::Always(ENOSPC),
+    FailureMode::Always(EIO),
+    FailureMode::Short,
+    FailureMode::Dead,
+    FailureMode::Torn,
 ];
 
 /// What is done first without faults, and what is then done on a failing disk.
@@ -51,7 +51,7 @@ fn pictures(before: &[Deed], deed: Deed) -> (Relative, Relative) {
 
 #[test]
 fn killed_at_any_call_the_files_are_old_or_new_and_nothing_is_left_behind() {
-    let points = strike(&[How::Dead], 1);
+    let points = strike(&[FailureMode::Dead], 1);
     assert!(points > 1_000, "{points}");
 }
 
@@ -70,7 +70,7 @@ fn every_call_fails_in_every_way() {
 }
 
 /// Does every deed with every `step`-th call failing; says how often one did.
-fn strike(ways: &[How], step: usize) -> usize {
+fn strike(ways: &[FailureMode], step: usize) -> usize {
     let mut points = 0;
     for (name, before, deed) in CASES {
         let (old, new) = pictures(before, deed);
@@ -86,14 +86,16 @@ fn strike(ways: &[How], step: usize) -> usize {
                 points += 1;
                 let shown = format!("{name}, call {k} fails as {how:?}: {result:?}");
                 // Before anybody cleans up, an error that is over has left the old files.
-                if matches!(how, How::Once(_)) && result.is_err() {
+                if matches!(how, FailureMode::Once(_)) && result.is_err() {
                     assert_eq!(relative(&home), old, "{shown}");
                 }
                 home.journal().recover().unwrap();
                 let now = relative(&home);
                 match &result {
                     Ok(_) => assert_eq!(now, new, "{shown}"),
-                    Err(_) if matches!(how, How::Once(_)) => assert_eq!(now, old, "{shown}"),
+                    Err(_) if matches!(how, FailureMode::Once(_)) => {
+                        assert_eq!(now, old, "{shown}")
+                    }
                     Err(_) => assert!(now == old || now == new, "{shown}\n{now:?}"),
                 }
                 if now == new {
@@ -115,7 +117,7 @@ fn an_error_names_the_file_and_says_what_to_do() {
     let mut told = 0;
     for k in 0.. {
         let home = Home::new();
-        let (result, struck) = with(k, How::Once(ENOSPC), || kit::edit(&home));
+        let (result, struck) = with(k, FailureMode::Once(ENOSPC), || kit::edit(&home));
         if !struck {
             break;
         }
@@ -142,9 +144,9 @@ fn a_crash_during_the_recovery_from_a_crash_is_recovered_from() {
             let mut died = false;
             for second in (k % 2..).step_by(2) {
                 let home = prepared(before);
-                let (_, struck) = with(k, How::Dead, || deed(&home));
+                let (_, struck) = with(k, FailureMode::Dead, || deed(&home));
                 died = struck;
-                let (_, again) = with(second, How::Dead, || home.journal().recover());
+                let (_, again) = with(second, FailureMode::Dead, || home.journal().recover());
                 if !again {
                     break;
                 }

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::Error;
-use crate::journal::{How, Journal, Outlook, Task, Work};
-use crate::open::Stamp;
-use crate::write::Times;
+use crate::atomic_write::ModifiedTimePolicy;
+use crate::error::StoreError;
+use crate::journal::{FileTransaction, Journal, JournalTask, UndoOptions, UndoPreview};
+use crate::open::FileStamp;
 
 /// A folder in memory where the system has one: these tests wait for the disk some thousand
 /// times.
@@ -74,9 +74,12 @@ impl Home {
         fs::read_to_string(self.at(name)).unwrap()
     }
 
-    pub fn stamp(&self, name: &str) -> Stamp {
+    pub fn stamp(&self, name: &str) -> FileStamp {
         let metadata = fs::metadata(self.at(name));
-        metadata.map_or_else(|_| Stamp::default(), |metadata| Stamp::of(&metadata))
+        metadata.map_or_else(
+            |_| FileStamp::default(),
+            |metadata| FileStamp::of(&metadata),
+        )
     }
 
     pub fn undo_dir(&self) -> PathBuf {
@@ -88,27 +91,31 @@ impl Home {
         Journal::open(&self.undo_dir()).wait(Duration::from_millis(500))
     }
 
-    pub fn task(&self, operation: &str) -> Task {
-        Task {
+    pub fn task(&self, operation: &str) -> JournalTask {
+        JournalTask {
             at: 1_000,
             operation: operation.to_owned(),
             words: format!("{operation} s1"),
             sources: vec!["s1".to_owned()],
             roots: vec![self.at("")],
-            ..Task::default()
+            ..JournalTask::default()
         }
     }
 
-    pub fn begin(&self, operation: &str) -> Result<Work, Error> {
+    pub fn begin(&self, operation: &str) -> Result<FileTransaction, StoreError> {
         self.journal().begin(self.task(operation))
     }
 
-    pub fn undo(&self, number: Option<u64>) -> Result<(u64, Outlook), Error> {
+    pub fn undo(&self, number: Option<u64>) -> Result<(u64, UndoPreview), StoreError> {
         self.undo_as(number, false)
     }
 
-    pub fn undo_as(&self, number: Option<u64>, force: bool) -> Result<(u64, Outlook), Error> {
-        let how = How {
+    pub fn undo_as(
+        &self,
+        number: Option<u64>,
+        force: bool,
+    ) -> Result<(u64, UndoPreview), StoreError> {
+        let how = UndoOptions {
             at: 2_000,
             force,
             in_use: &|_| None,
@@ -147,9 +154,9 @@ fn look(dir: &Path, picture: &mut Picture) {
 }
 
 /// Something that is done to a home.
-pub type Deed = fn(&Home) -> Result<u64, Error>;
+pub type Deed = fn(&Home) -> Result<u64, StoreError>;
 
-pub fn clone(home: &Home) -> Result<u64, Error> {
+pub fn clone(home: &Home) -> Result<u64, StoreError> {
     let mut work = home.begin("clone")?;
     work.copy(
         &home.at("projects/-p/s1/tool-results/t1.txt"),
@@ -163,31 +170,37 @@ pub fn clone(home: &Home) -> Result<u64, Error> {
     work.commit()
 }
 
-pub fn edit(home: &Home) -> Result<u64, Error> {
+pub fn edit(home: &Home) -> Result<u64, StoreError> {
     let mut work = home.begin("redact")?;
     for (name, text) in [
         ("projects/-p/s1/tool-results/t1.txt", "[REDACTED]\n"),
         ("projects/-p/s1.jsonl", "{\"a\":0}\n"),
     ] {
-        work.replace(&home.at(name), home.stamp(name), Times::Keep, |out| {
-            out.write_all(text.as_bytes())
-        })?;
+        work.replace(
+            &home.at(name),
+            home.stamp(name),
+            ModifiedTimePolicy::Keep,
+            |out| out.write_all(text.as_bytes()),
+        )?;
     }
     work.commit()
 }
 
-pub fn title(home: &Home) -> Result<u64, Error> {
+pub fn title(home: &Home) -> Result<u64, StoreError> {
     let mut work = home.begin("rename")?;
     let name = "projects/-p/s1/custom-title.json";
-    work.replace(&home.at(name), home.stamp(name), Times::Now, |out| {
-        out.write_all(b"{\"customTitle\":\"y\"}")
-    })?;
+    work.replace(
+        &home.at(name),
+        home.stamp(name),
+        ModifiedTimePolicy::Now,
+        |out| out.write_all(b"{\"customTitle\":\"y\"}"),
+    )?;
     let old = Some("{\"title\":\"x\"}".to_owned());
     work.append_line(&home.at("projects/-p/s2.jsonl"), "{\"title\":\"y\"}", old)?;
     work.commit()
 }
 
-pub fn moving(home: &Home) -> Result<u64, Error> {
+pub fn moving(home: &Home) -> Result<u64, StoreError> {
     let mut work = home.begin("move")?;
     let (old, new) = (home.at("projects/-p/s1"), home.at("projects/-q/s1"));
     work.rename(&old.join("tool-results"), &new.join("tool-results"))?;
@@ -201,11 +214,11 @@ pub fn moving(home: &Home) -> Result<u64, Error> {
     work.commit()
 }
 
-pub fn undo(home: &Home) -> Result<u64, Error> {
+pub fn undo(home: &Home) -> Result<u64, StoreError> {
     home.undo(None).map(|(number, _)| number)
 }
 
-pub fn redo(home: &Home) -> Result<u64, Error> {
+pub fn redo(home: &Home) -> Result<u64, StoreError> {
     home.undo(Some(2)).map(|(number, _)| number)
 }
 

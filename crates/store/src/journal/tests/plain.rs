@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use crate::disk::Call;
+use crate::atomic_write::ModifiedTimePolicy;
+use crate::disk::DiskCall;
 use crate::disk::test::watched;
-use crate::error::Error;
+use crate::error::StoreError;
 use crate::journal::tests::kit::{self, Deed, Home};
-use crate::journal::{How, Task};
-use crate::write::Times;
+use crate::journal::{JournalTask, UndoOptions};
 
 const DEEDS: [Deed; 4] = [kit::clone, kit::edit, kit::title, kit::moving];
 
@@ -141,7 +141,7 @@ fn what_is_in_use_is_not_undone_and_a_line_is_then_added_not_cut() {
     let home = Home::new();
     kit::title(&home).unwrap();
     kit::edit(&home).unwrap();
-    let how = How {
+    let how = UndoOptions {
         at: 0,
         force: true,
         in_use: &|path| {
@@ -171,7 +171,7 @@ fn a_file_that_changed_after_it_was_read_is_not_replaced() {
     let before = home.picture();
     let mut work = home.begin("edit").unwrap();
     let error = work
-        .replace(&home.at(name), stamp, Times::Now, |_| Ok(()))
+        .replace(&home.at(name), stamp, ModifiedTimePolicy::Now, |_| Ok(()))
         .unwrap_err();
     assert!(
         error
@@ -183,7 +183,7 @@ fn a_file_that_changed_after_it_was_read_is_not_replaced() {
     let mut work = home.begin("edit").unwrap();
     let stamp = home.stamp(name);
     work.create(&home.at("todos/new.json"), |_| Ok(())).unwrap();
-    work.replace(&home.at(name), stamp, Times::Now, |_| Ok(()))
+    work.replace(&home.at(name), stamp, ModifiedTimePolicy::Now, |_| Ok(()))
         .unwrap();
     home.write(name, "{\"other\":1}\n");
     assert!(work.commit().is_err());
@@ -200,9 +200,9 @@ fn a_line_that_comes_between_the_last_look_and_the_renaming_is_not_lost() {
     let before = home.picture();
     // The note, the note again, the side file, the transcript.
     let mut renames = 0;
-    let late = move |call: Call| {
-        renames += usize::from(call == Call::Rename);
-        if call == Call::Rename && renames == 4 {
+    let late = move |call: DiskCall| {
+        renames += usize::from(call == DiskCall::Rename);
+        if call == DiskCall::Rename && renames == 4 {
             let mut file = fs::File::options().append(true).open(&path).unwrap();
             std::io::Write::write_all(&mut file, b"{\"late\":1}\n").unwrap();
         }
@@ -225,7 +225,7 @@ fn nothing_is_overwritten_or_written_elsewhere() {
     let before = home.picture();
     let outside = kit::temp();
     let mut work = home.begin("clone").unwrap();
-    let refused = |result: Result<_, Error>| result.map(drop).unwrap_err().to_string();
+    let refused = |result: Result<_, StoreError>| result.map(drop).unwrap_err().to_string();
     let name = home.at("projects/-p/s1.jsonl");
     assert!(
         refused(work.create(&name, |_| Ok(())))
@@ -261,7 +261,7 @@ fn links_are_not_written_through() {
     assert!(error.unwrap_err().to_string().contains("is a symlink"));
     let link = home.at("projects/-p/l.jsonl");
     let stamp = home.stamp("projects/-p/l.jsonl");
-    let error = work.replace(&link, stamp, Times::Now, |_| Ok(()));
+    let error = work.replace(&link, stamp, ModifiedTimePolicy::Now, |_| Ok(()));
     assert!(error.unwrap_err().to_string().contains("is a symlink"));
     assert!(work.append_line(&link, "{}", None).is_err());
     assert!(work.remove(&link).is_err());
@@ -340,16 +340,19 @@ fn two_editors_at_once_take_turns_or_fail_clearly() {
 fn old_copies_go_but_what_was_done_stays_known() {
     let home = Home::new();
     let day = 86_400_000;
-    let at = |at: i64| Task {
+    let at = |at: i64| JournalTask {
         at,
         ..home.task("edit")
     };
     let name = "projects/-p/s1.jsonl";
     for turn in 0..60 {
         let mut work = home.journal().begin(at(turn)).unwrap();
-        work.replace(&home.at(name), home.stamp(name), Times::Now, |out| {
-            write!(out, "{turn}")
-        })
+        work.replace(
+            &home.at(name),
+            home.stamp(name),
+            ModifiedTimePolicy::Now,
+            |out| write!(out, "{turn}"),
+        )
         .unwrap();
         work.commit().unwrap();
     }

@@ -7,12 +7,12 @@ use std::cell::RefCell;
 use std::thread;
 use std::time::Duration;
 
-use unspool_store::events::Noted;
+use unspool_store::hook_events::RecordedHookEvent;
 
 use super::*;
-use crate::own::Own;
+use crate::app_dirs::AppDirs;
 
-const FAST: Patience = Patience {
+const FAST: FlushWaitLimits = FlushWaitLimits {
     quiet: Duration::from_millis(20),
     limit: Duration::from_millis(400),
     step: Duration::from_millis(5),
@@ -28,7 +28,7 @@ struct Fake {
     open: u64,
 }
 
-impl Sender for Fake {
+impl SessionSender for Fake {
     fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String> {
         let ids: Vec<String> = sessions.iter().map(|file| file.id.clone()).collect();
         let refused = self.refuses.is_some_and(|id| ids.contains(&id.to_owned()));
@@ -60,15 +60,15 @@ impl Fake {
 
 struct Bench {
     dir: tempfile::TempDir,
-    desk: Desk,
+    desk: HookFiles,
 }
 
 fn bench() -> Bench {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("own").into_os_string();
-    let own = Own::places(|name| (name == "UNSPOOL_HOME").then(|| home.clone()), None).unwrap();
+    let own = AppDirs::places(|name| (name == "UNSPOOL_HOME").then(|| home.clone()), None).unwrap();
     Bench {
-        desk: Desk::new(own),
+        desk: HookFiles::new(own),
         dir,
     }
 }
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     fn job(&self, event: &str, id: &str, said: Option<&str>) -> PathBuf {
-        let job = Job {
+        let job = HookJob {
             session: id.to_owned(),
             event: event.to_owned(),
             transcript: self.path(id),
@@ -187,12 +187,12 @@ fn a_session_before_is_sent_again_only_if_it_changed_or_was_not_taken() {
 fn a_session_whose_client_was_killed_is_sent_when_the_next_one_begins() {
     let bench = bench();
     let note = |id: &str, event: &str, at: i64| {
-        let noted = Noted {
+        let noted = RecordedHookEvent {
             at,
             session: id.to_owned(),
             event: event.to_owned(),
             transcript: Some(bench.path(id)),
-            ..Noted::default()
+            ..RecordedHookEvent::default()
         };
         bench.desk.events.note(&noted).unwrap();
     };
@@ -282,7 +282,9 @@ fn a_transcript_that_is_missing_is_a_line_in_the_log() {
 fn of_many_workers_one_works_one_waits_and_nothing_is_forgotten() {
     let bench = bench();
     bench.session("s", &line("s"));
-    let running = Turn::take(&bench.desk, slot("s")).unwrap().unwrap();
+    let running = SessionWorkLock::take(&bench.desk, slot("s"))
+        .unwrap()
+        .unwrap();
     let jobs: Vec<PathBuf> = (0..6)
         .map(|_| bench.job("Stop", "s", Some("done")))
         .collect();
